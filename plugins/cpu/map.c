@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cb.map/1: buffers are host memory, so mapping is a look-up and importing an entry in the table.
+ */
+#include "cpu.h"
+
+#include <string.h>
+
+#define IMPORT_ALIGNMENT 64 /* what alloc promises of every base address */
+
+static cb_status map(void *self, uint64_t ptr, uint64_t bytes, void **out, cb_error *err)
+{
+    struct cpu_call call;
+    struct cbc_pin found;
+    const struct cbc_operand operand = { "ptr", ptr, bytes, 1, true };
+    cb_status st = cpu_call_begin(&call, self, "map", err);
+    if (st == CB_OK && (!bytes || !out))
+        st = cbc_invalid(err, "map", bytes ? "out is NULL" : "bytes is 0");
+    if (st == CB_OK)
+        st = cbc_addr_table_map(call.cpu->table, &operand, &found, "map", err);
+    if (st == CB_OK)
+        *out = (char *)found.memory + found.offset;
+    return cpu_call_end(&call, st);
+}
+
+static cb_status unmap(void *self, uint64_t ptr, void *host, cb_error *err)
+{
+    struct cpu_call call;
+    const struct cbc_operand operand = { "ptr", ptr, 1, 1, true };
+    cb_status st = cpu_call_begin(&call, self, "unmap", err);
+    if (st == CB_OK)
+        st = cpu_call_open(&call, NULL, &operand, 1, true, err);
+    if (st == CB_OK && host != call.host[0])
+        st = cbc_invalid(err, "unmap", "host is not what map returned for ptr 0x%llx",
+                         (unsigned long long)ptr);
+    if (st == CB_OK)
+        st = cbc_addr_table_unmap(call.cpu->table, &call.pins[0], "unmap", err);
+    return cpu_call_end(&call, st);
+}
+
+static cb_status import_host(void *self, void *host, uint64_t bytes, uint64_t *out, cb_error *err)
+{
+    struct cpu_call call;
+    cb_status st = cpu_call_begin(&call, self, "import_host", err);
+    if (st == CB_OK && (!host || !bytes || !out))
+        st = cbc_invalid(err, "import_host",
+                         !host  ? "host is NULL"
+                         : !out ? "out is NULL"
+                                : "bytes is 0");
+    else if (st == CB_OK && (uintptr_t)host % IMPORT_ALIGNMENT)
+        st = cbc_invalid(err, "import_host", "host 0x%llx is not a multiple of 64",
+                         (unsigned long long)(uintptr_t)host);
+    if (st == CB_OK)
+        st = cbc_addr_table_insert(call.cpu->table, bytes, host, NULL, out, "import_host", err);
+    return cpu_call_end(&call, st);
+}
+
+static const cb_map_v1 map_api = { CB_ARGS(cb_map_v1), map, unmap, import_host };
+
+cb_status cpu_get_extension(void *self, const char *id, cb_extension *out, cb_error *err)
+{
+    const cb_extension extension = { CB_ARGS(cb_extension), &map_api, self };
+    if (!id)
+        return cbc_invalid(err, "get_extension", "id is NULL");
+    if (strcmp(id, CB_MAP_ID))
+        return cbc_fail(err, CB_NOT_FOUND, "get_extension", "there is no '%.80s'", id);
+    return cb_result_write(out, &extension, sizeof(extension), CB_EXTENSION_1_0, "get_extension",
+                           err);
+}
