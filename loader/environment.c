@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void read_plugins(struct cb_loader *l, const char *value, const char *name)
+{
+    cbl_set_places(l, &l->settings.plugins, cbl_slice(value), "", name);
+}
+
+static void read_plugins_add(struct cb_loader *l, const char *value, const char *name)
+{
+    cbl_set_places(l, &l->settings.plugins_add, cbl_slice(value), "", name);
+}
+
+static void read_backend(struct cb_loader *l, const char *value, const char *name)
+{
+    cbl_set_names(l, &l->settings.env_backend, cbl_slice(value), true, name);
+}
+
+static void read_options(struct cb_loader *l, const char *value, const char *name)
+{
+    struct slice list = cbl_slice(value), part, left, right, id, key;
+    while (cbl_split(&list, ',', &part)) {
+        if (cbl_cut(part, '=', &left, &right) && cbl_cut(left, '.', &id, &key) && cbl_is_id(id) &&
+            cbl_is_key(key))
+            cbl_set_backend_key(l, id, key, right, name);
+        else
+            cbl_problem(l, "%s: '%.*s' is not id.key=value: ignored", name, SLICE_ARGS(part));
+    }
+}
+
+static void read_disable(struct cb_loader *l, const char *value, const char *name)
+{
+    cbl_set_names(l, &l->settings.disable, cbl_slice(value), false, name);
+}
+
+/* CB_LOG apart, which is read first and even in a set-uid program. */
+static const struct {
+    const char *name;
+    void (*read)(struct cb_loader *l, const char *value, const char *name);
+} variables[] = {
+    { "CB_PLUGINS", read_plugins }, { "CB_PLUGINS_ADD", read_plugins_add },
+    { "CB_CONFIG", NULL }, /* read by cb_loader_open: a file that is not there is an error */
+    { "CB_BACKEND", read_backend }, { "CB_OPTIONS", read_options },
+    { "CB_DISABLE", read_disable },
+};
+
+const char *cbl_environment(const char *name)
+{
+    const char *value = secure_getenv(name);
+    return value && *value ? value : NULL;
+}
+
+void cbl_environment_read(struct cb_loader *l)
+{
+    struct text ignored = { 0 };
+    for (uint64_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *name = variables[i].name;
+        const char *value = cbl_environment(name);
+        const char *insecure = getenv(name);
+        if (value && variables[i].read)
+            variables[i].read(l, value, name);
+        else if (!value && insecure && *insecure)
+            cbl_add(&ignored, "%s%s", ignored.size ? ", " : "", name);
+    }
+    if (ignored.size || ignored.failed)
+        cbl_problem(l, "this program runs with raised privileges: ignored %s", cbl_text(&ignored));
+    cbl_text_free(&ignored);
+}

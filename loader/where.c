@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where plugins are when nobody says where. Compiled once for the shared and once for the static
+ * loader: only the former has a place of its own. */
+#include "internal.h"
+
+const char *cbl_fixed_directory(void)
+{
+    return CB_PLUGIN_DIR;
+}
+
+#ifdef CB_LOADER_SHARED
+
+#include <dlfcn.h>
+
+const char *cbl_own_directory(struct cb_loader *l)
+{
+    static const char here;
+    Dl_info info;
+    if (!dladdr(&here, &info) || !info.dli_fname || !info.dli_fname[0])
+        return "";
+    struct slice directory = cbl_slice(cbl_absolute(l, "", cbl_slice(info.dli_fname)));
+    while (directory.size && directory.at[directory.size - 1] != '/')
+        directory.size--;
+    return cbl_keepf(&l->strings, "%.*scompute-backend", SLICE_ARGS(directory));
+}
+
+#else
+
+const char *cbl_own_directory(struct cb_loader *l)
+{
+    (void)l;
+    return "";
+}
+
+#endif
