@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The long checks that scripts/test.sh leaves out: every test under TSan, and the tests of the
+# backend, of the loader and of the conformance suite under valgrind. Run before a release.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/packages.sh
+need gcc g++ libc6-dev meson ninja-build pkg-config python3 libcmocka-dev valgrind
+
+mkdir -p build
+[ -e build/plain/build.ninja ] || meson setup build/plain -Dwerror=true
+[ -e build/tsan/build.ninja ] ||
+    meson setup build/tsan -Dwerror=true -Db_sanitize=thread -Db_lundef=false
+ninja -C build/plain
+ninja -C build/tsan
+
+status=0
+TSAN_OPTIONS=halt_on_error=1 meson test -C build/tsan --no-rebuild --print-errorlogs -t 10 ||
+    status=1
+meson test -C build/plain --no-rebuild --print-errorlogs -t 40 --setup=valgrind || status=1
+exit $status

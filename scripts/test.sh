@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, builds with gcc and clang, and runs every test, plain and under ASan and
+# UBSan. The last lines are `N skipped` (the reasons stand above) and `N passed, N failed`.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/packages.sh
+need gcc g++ libc6-dev clang libclang-rt-14-dev meson ninja-build pkg-config python3 \
+    libcmocka-dev libblas-test binutils util-linux
+
+build() { # NAME COMPILER OPTION...
+    name=$1 compiler=$2
+    shift 2
+    echo "== $name" >&2
+    [ -e "build/$name/build.ninja" ] ||
+        CC=$compiler meson setup "build/$name" -Dwerror=true "$@" >"build-$name.log" 2>&1 ||
+        { cat "build-$name.log" >&2; exit 1; }
+    ninja -C "build/$name" >"build-$name.log" 2>&1 || { cat "build-$name.log" >&2; exit 1; }
+    rm -f "build-$name.log"
+}
+
+mkdir -p build
+build plain gcc
+build clang clang
+build asan gcc -Db_sanitize=address,undefined -Db_lundef=false
+
+# A test that fails is counted below, so it does not end the script.
+for name in plain clang asan; do
+    echo "== tests, $name" >&2
+    meson test -C "build/$name" --no-rebuild --print-errorlogs >&2 || true
+done
+exec python3 scripts/count_tests.py build/plain build/clang build/asan
