@@ -16,7 +16,7 @@
 #define CPU_VERSION "0.1.0"
 
 struct cpu_backend {
-    pthread_mutex_t lock; /* streams and events */
+    pthread_mutex_t lock; /* streams, events, mappings */
     atomic_bool initialized;
     struct cpu_kernels kernels;
     uint32_t threads; /* the option; 0: as many as this process may use */
@@ -25,7 +25,8 @@ struct cpu_backend {
     atomic_uint_fast64_t allocated; /* bytes, of those */
     cb_stream *streams;
     cb_event *events;
-    struct cpu_backend *next; /* all instances of the process, see fork.c */
+    struct cpu_mapping *mappings; /* see map.c */
+    struct cpu_backend *next;     /* all instances of the process, see fork.c */
 };
 
 /* instance.c */
@@ -61,6 +62,7 @@ void cpu_release(void *ctx, void *memory, void *owner, uint64_t bytes);
 
 /* map.c - the extension cb.map/1 */
 cb_status cpu_get_extension(void *self, const char *id, cb_extension *out, cb_error *err);
+void cpu_mappings_free(struct cpu_backend *cpu);
 
 /* stream.c - work runs before the call returns, so that every stream is always idle. */
 cb_status cpu_stream_create(void *self, uint32_t flags, cb_stream **out, cb_error *err);

@@ -51,6 +51,7 @@ void cpu_destroy(void *self)
         return;
     cpu_fork_unregister(cpu);
     cpu_streams_free(cpu);
+    cpu_mappings_free(cpu);
     cbc_addr_table_destroy(cpu->table);
     pthread_mutex_destroy(&cpu->lock);
     free(cpu);
