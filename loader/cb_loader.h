@@ -178,7 +178,12 @@ CB_LOADER_API cb_status cb_loader_release(cb_loader *loader, cb_backend be, cb_e
 CB_LOADER_API cb_status cb_loader_report(cb_loader *loader, char *buffer, uint64_t *length,
                                          cb_error *err);
 
-/** cb_loader_set_log - who hears messages up to a level, from now on; NULL: nobody. */
+/**
+ * cb_loader_set_log - who hears messages up to a level, from now on; NULL: nobody.
+ *
+ * A function that is replaced may still hear a message that was on its way. cb_loader_options.log
+ * hears every level.
+ */
 CB_LOADER_API void cb_loader_set_log(cb_loader *loader, int32_t level, cb_log_fn log, void *ctx);
 
 /** cb_loader_version - of the library, "MAJOR.MINOR.PATCH". */

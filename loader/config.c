@@ -45,7 +45,7 @@ static void read_loader_key(struct reader *r, const struct cbl_ini_line *line, c
             return;
         }
     }
-    cbl_problem(r->l, "%s:%llu: %.*s is not yet known to this loader: ignored", r->path,
+    cbl_problem(r->l, "%s:%llu: unknown key %.*s in [loader]: ignored", r->path,
                 (unsigned long long)line->number, SLICE_ARGS(line->key));
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the loader share. The way of a plugin, a file a step: settings.c and config.c
  * (what the user wants), discover.c (where files are), elf.c and manifest.c (their facts), select.c
- * (ranking and walk), load.c (dlopen to init), table.c (the completed table), report.c. */
+ * (ranking and walk), load.c, options.c and device.c (dlopen to init), table.c (the completed
+ * table), report.c. */
 #ifndef CBL_INTERNAL_H
 #define CBL_INTERNAL_H
 
@@ -153,7 +154,7 @@ void cbl_set_backend_key(struct cb_loader *l, struct slice id, struct slice key,
 /* The setting of one backend, or NULL. */
 struct setting *cbl_setting(const struct settings *s, const char *id, const char *key);
 
-/* The index of the first pattern that matches, or UINT64_MAX. *named: it is the id itself. */
+/* The index of the first pattern that matches, or UINT64_MAX. *named: one of them is the id. */
 uint64_t cbl_match(const struct names *names, const char *id, bool *named);
 
 /* An absolute path without "//", "/./" and a "/" at the end, kept. */
@@ -167,7 +168,7 @@ const char *cbl_absolute(struct cb_loader *l, const char *base, struct slice pat
 /* Reads a configuration file into the settings. A bad line is a problem, no error. */
 cb_status cbl_config_read(struct cb_loader *l, const char *path, cb_error *err);
 
-/* ---- discover.c, scan.c ---- */
+/* ---- discover.c, scan.c, where.c ---- */
 
 /* Lists every candidate. */
 cb_status cbl_discover(struct cb_loader *l, const cb_loader_options *options, cb_error *err);
@@ -209,7 +210,7 @@ struct instance *cbl_instance_open(struct cb_loader *l, const struct candidate *
 void cbl_instance_stop(struct instance *instance);
 void cbl_instance_free(struct instance *instance);
 
-/* ---- clock ---- */
+/* ---- select.c ---- */
 
 uint64_t cbl_now(void); /* nanoseconds, monotonic */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "internal.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ const char *cbl_absolute(struct cb_loader *l, const char *base, struct slice pat
         /* A working directory without a name can still be reached. */
         char *cwd = *base ? NULL : getcwd(NULL, 0);
         cbl_add(&whole, "%s/", *base ? base : cwd ? cwd : "/proc/self/cwd");
+        l->strings.failed |= !*base && !cwd && errno == ENOMEM;
         free(cwd);
     }
     cbl_add(&whole, "%.*s", SLICE_ARGS(path));
@@ -87,13 +89,15 @@ void cbl_set_names(struct cb_loader *l, struct names *names, struct slice list, 
 
 uint64_t cbl_match(const struct names *names, const char *id, bool *named)
 {
-    for (uint64_t i = 0; i < names->count; i++) {
-        *named = !strcmp(names->items[i], id);
-        if (*named || !fnmatch(names->items[i], id, FNM_NOESCAPE))
-            return i;
-    }
+    uint64_t first = UINT64_MAX;
     *named = false;
-    return UINT64_MAX;
+    for (uint64_t i = 0; i < names->count; i++) {
+        const bool same = !strcmp(names->items[i], id);
+        *named |= same;
+        if (first == UINT64_MAX && (same || !fnmatch(names->items[i], id, FNM_NOESCAPE)))
+            first = i;
+    }
+    return first;
 }
 
 struct setting *cbl_setting(const struct settings *s, const char *id, const char *key)

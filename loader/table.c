@@ -3,6 +3,22 @@
 
 #include <string.h>
 
+/* The functions that no table may lack. */
+#define REQUIRED_SLOTS(X)                                                                          \
+    X(create)                                                                                      \
+    X(destroy)                                                                                     \
+    X(device_count)                                                                                \
+    X(device_info)                                                                                 \
+    X(capabilities)                                                                                \
+    X(init)                                                                                        \
+    X(alloc)                                                                                       \
+    X(free)                                                                                        \
+    X(copy_htod)                                                                                   \
+    X(copy_dtoh)                                                                                   \
+    X(copy_dtod)                                                                                   \
+    X(synchronize)                                                                                 \
+    X(supports)
+
 /* The optional slots, in the table's order, with what lies between self and err. */
 #define OPTIONAL_SLOTS(X)                                                                          \
     X(memset, uint64_t dst, uint32_t value, uint64_t bytes, cb_stream *stream)                     \
@@ -47,11 +63,7 @@ OPTIONAL_SLOTS(STUB)
 static const struct {
     const char *name;
     uint64_t offset;
-} required[] = { SLOT_OFFSET(create) SLOT_OFFSET(destroy) SLOT_OFFSET(device_count)
-                     SLOT_OFFSET(device_info) SLOT_OFFSET(capabilities) SLOT_OFFSET(init)
-                         SLOT_OFFSET(alloc) SLOT_OFFSET(free) SLOT_OFFSET(copy_htod)
-                             SLOT_OFFSET(copy_dtoh) SLOT_OFFSET(copy_dtod) SLOT_OFFSET(synchronize)
-                                 SLOT_OFFSET(supports) };
+} required[] = { REQUIRED_SLOTS(SLOT_OFFSET) };
 
 /* Every slot is a pointer to a function, so one of them can be judged by its bytes. */
 static bool has_slot(const compute_backend_v1 *table, uint64_t offset)
@@ -74,9 +86,6 @@ static bool check_name(const char *what, const char *said, const char *manifest,
 static bool check_table(const compute_backend_v1 *from, const struct candidate *c,
                         struct verdict *v)
 {
-    if (from->abi_major != CB_ABI_MAJOR)
-        return cbl_blame(v, CB_STATE_REFUSED, "the table says ABI %u.%u, this loader is %u.%u",
-                         from->abi_major, from->abi_minor, CB_ABI_MAJOR, CB_ABI_MINOR);
     for (uint64_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
         if (from->size < required[i].offset + sizeof(void (*)(void)))
             return cbl_blame(v, CB_STATE_REFUSED,
@@ -87,6 +96,9 @@ static bool check_table(const compute_backend_v1 *from, const struct candidate *
         if (!has_slot(from, required[i].offset))
             return cbl_blame(v, CB_STATE_REFUSED, "the required slot %s is NULL", required[i].name);
     }
+    if (from->abi_major != CB_ABI_MAJOR)
+        return cbl_blame(v, CB_STATE_REFUSED, "the table says ABI %u.%u, this loader is %u.%u",
+                         from->abi_major, from->abi_minor, CB_ABI_MAJOR, CB_ABI_MINOR);
     return check_name("name", from->name, c->id, v) &&
            check_name("version", from->version, c->version, v);
 }

@@ -11,6 +11,8 @@ const char *cbl_fixed_directory(void)
 #ifdef CB_LOADER_SHARED
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
 
 const char *cbl_own_directory(struct cb_loader *l)
 {
@@ -21,7 +23,12 @@ const char *cbl_own_directory(struct cb_loader *l)
     struct slice directory = cbl_slice(cbl_absolute(l, "", cbl_slice(info.dli_fname)));
     while (directory.size && directory.at[directory.size - 1] != '/')
         directory.size--;
-    return cbl_keepf(&l->strings, "%.*scompute-backend", SLICE_ARGS(directory));
+    /* A run path makes names such as /usr/bin/../lib: what people read is the plain one. */
+    char *plain = realpath(cbl_keep(&l->strings, directory), NULL);
+    const char *kept = plain ? cbl_keepf(&l->strings, "%s/compute-backend", plain) : "";
+    l->strings.failed |= !plain && errno == ENOMEM;
+    free(plain);
+    return kept;
 }
 
 #else

@@ -217,6 +217,13 @@ static inline cb_status cb_negotiate(cb_negotiation *n, const compute_backend_v1
 #define CB_TEXT_(x)       CB_TEXT2_(x)
 #define CB_TEXT2_(x)      #x
 
+/* clang's AddressSanitizer would put red zones into the section, which are no notes. */
+#ifdef __clang__
+#define CB_NOTE_ALONE_ __attribute__((no_sanitize("address")))
+#else
+#define CB_NOTE_ALONE_
+#endif
+
 #ifdef CB_PLUGIN_STATIC
 #define CB_PLUGIN_MANIFEST(id, version, dev_class, priority)                                       \
     CB_LINKAGE const char cb_plugin_manifest_##id[];                                               \
@@ -230,7 +237,7 @@ static inline cb_status cb_negotiate(cb_negotiation *n, const compute_backend_v1
         uint32_t owner_size, text_size, type;                                                      \
         char owner[sizeof(CB_MANIFEST_OWNER)];                                                     \
         char text[sizeof(CB_MANIFEST_TEXT(id, version, dev_class, priority))];                     \
-    } cb_plugin_manifest_##id                                                                      \
+    } cb_plugin_manifest_##id CB_NOTE_ALONE_                                                       \
         __attribute__((section(".note.compute_backend"), used, aligned(4))) = {                    \
             sizeof(CB_MANIFEST_OWNER),                                                             \
             sizeof(CB_MANIFEST_TEXT(id, version, dev_class, priority)),                            \

@@ -2,15 +2,20 @@
 #include "cmd.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
     const char *name, *value, *help;
     uint32_t bit;
 } options[] = {
+    { "--backend", "ID", "use this backend, or fail", OPTION_BACKEND },
     { "--config", "FILE", "read this configuration instead of CB_CONFIG", OPTION_CONFIG },
     { "--help", NULL, "say how the command is used", OPTION_HELP },
+    { "--option", "KEY=VALUE", "give the backend of --backend this option; may be repeated",
+      OPTION_OPTION },
+    { "--output", "FILE", "write the result here, or to standard output: -", OPTION_OUTPUT },
+    { "--time", NULL, "say on stderr how many milliseconds the op took, and all of it",
+      OPTION_TIME },
     { "--version", NULL, "say which version this is", OPTION_VERSION },
     { "--why", NULL, "give each backend's reason, origin and time, and what was odd", OPTION_WHY },
 };
@@ -77,10 +82,34 @@ static bool unknown_option(const char *text)
     return false;
 }
 
-/* --name, --name VALUE or --name=VALUE; *at is moved beyond what was taken. */
+static const char *long_form(const char *text)
+{
+    return !strcmp(text, "-h") ? "--help" : !strcmp(text, "-o") ? "--output" : text;
+}
+
+static bool keep_value(uint32_t option, const char *value, struct arguments *out)
+{
+    if (option == OPTION_CONFIG)
+        out->config_file = value;
+    else if (option == OPTION_BACKEND)
+        out->backend = value;
+    else if (option == OPTION_OUTPUT)
+        out->output = value;
+    if (option != OPTION_OPTION)
+        return true;
+    if (out->n_backend_options == BACKEND_OPTIONS_MAX) {
+        complain("more than %d times %s", BACKEND_OPTIONS_MAX, option_name(option));
+        return false;
+    }
+    out->backend_options[out->n_backend_options++] = value;
+    return true;
+}
+
+/* --name, --name VALUE or --name=VALUE, or a short form of it; *at is moved beyond what was taken.
+ */
 static bool read_option(int argc, char **argv, int *at, struct arguments *out)
 {
-    const char *text = argv[*at];
+    const char *text = long_form(argv[*at]);
     const uint64_t size = strcspn(text, "=");
     for (uint64_t i = 0; i < OPTION_COUNT; i++) {
         if (strlen(options[i].name) != size || strncmp(options[i].name, text, size) != 0)
@@ -97,10 +126,8 @@ static bool read_option(int argc, char **argv, int *at, struct arguments *out)
             }
             value = argv[++*at];
         }
-        if (options[i].bit == OPTION_CONFIG)
-            out->config_file = value;
         out->options |= options[i].bit;
-        return true;
+        return keep_value(options[i].bit, value, out);
     }
     return unknown_option(text);
 }
@@ -108,18 +135,13 @@ static bool read_option(int argc, char **argv, int *at, struct arguments *out)
 bool arguments_read(int argc, char **argv, struct arguments *out)
 {
     bool words_only = false;
-    *out = (struct arguments){ 0 };
+    *out = (struct arguments){ .operands = argv };
     for (int i = 1; i < argc; i++) {
         if (!words_only && !strcmp(argv[i], "--")) {
             words_only = true;
-        } else if (!words_only && !strcmp(argv[i], "-h")) {
-            out->options |= OPTION_HELP;
-        } else if (!words_only && argv[i][0] == '-') {
+        } else if (!words_only && argv[i][0] == '-' && argv[i][1]) {
             if (!read_option(argc, argv, &i, out))
                 return false;
-        } else if (out->n_operands == OPERANDS_MAX) {
-            complain("'%s' is one word too many", argv[i]);
-            return false;
         } else {
             out->operands[out->n_operands++] = argv[i];
         }

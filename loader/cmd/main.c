@@ -12,22 +12,25 @@ static int cmd_help(const struct arguments *a);
 
 struct command {
     const char *name, *operand, *summary;
-    uint32_t n_operands; /* at least; help may take one more */
+    uint32_t least, most; /* operands */
     uint32_t options;
     int (*run)(const struct arguments *a);
     const char *story;
+    void (*details)(void); /* prints what stands below the story; nullable */
 };
 
 static const struct command commands[] = {
-    { "list", "", "list the backends, and what became of each", 0,
+    { "list", "", "list the backends, and what became of each", 0, 0,
       OPTION_CONFIG | OPTION_HELP | OPTION_WHY, cmd_list,
       "Selects as a program would, then lists every candidate: id, version, class, priority,\n"
       "state, path. On a terminal the columns are aligned below a heading; else they are\n"
-      "separated by tabs. --why prints the loader's report instead.\n" },
-    { "info", "ID", "print every fact of one backend", 1, OPTION_CONFIG | OPTION_HELP, cmd_info,
+      "separated by tabs. --why prints the loader's report instead.\n",
+      NULL },
+    { "info", "ID", "print every fact of one backend", 1, 1, OPTION_CONFIG | OPTION_HELP, cmd_info,
       "Selects the backend ID and prints its facts, `key: value` lines: what the manifest says,\n"
-      "devices, their features, memory in bytes, and what its info slot tells.\n" },
-    { "help", "[COMMAND]", "say how a command is used", 0, OPTION_HELP, cmd_help, "" },
+      "devices, their features, memory in bytes, and what its info slot tells.\n",
+      NULL },
+    { "help", "[COMMAND]", "say how a command is used", 0, 1, OPTION_HELP, cmd_help, "", NULL },
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -96,7 +99,7 @@ static void print_overview(void)
     puts("Usage: cb COMMAND [OPTIONS]\n\n"
          "Looks at compute backends: which there are, and what they can do.\n\nCommands:");
     for (uint64_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  %s %-*s%s\n", commands[i].name, (int)(16 - strlen(commands[i].name)),
+        printf("  %s %-*s%s\n", commands[i].name, (int)(30 - strlen(commands[i].name)),
                commands[i].operand, commands[i].summary);
     puts("\nOptions:");
     arguments_help(OPTION_CONFIG | OPTION_HELP | OPTION_VERSION);
@@ -139,9 +142,8 @@ static int run_command(const struct command *c, const struct arguments *a)
                  c->name);
         return EXIT_USAGE;
     }
-    const uint32_t most = c->run == cmd_help ? 1 : c->n_operands;
     const uint32_t given = a->n_operands - 1;
-    if (given < c->n_operands || given > most) {
+    if (given < c->least || given > c->most) {
         complain("usage: cb %s%s%s; see cb %s --help", c->name, *c->operand ? " " : "", c->operand,
                  c->name);
         return EXIT_USAGE;

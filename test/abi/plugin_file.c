@@ -50,7 +50,7 @@ static int find_manifest(struct file file, char text[CB_MANIFEST_MAX + 1])
     int found = 0;
     const Elf64_Phdr *segment;
     for (int i = 0; (segment = program_header(file, PT_NOTE, i)) != NULL; i++) {
-        const size_t align = segment->p_align < 4 ? 4 : segment->p_align;
+        const size_t align = segment->p_align == 8 ? 8 : 4;
         const size_t end = segment->p_offset + segment->p_filesz;
         size_t at = segment->p_offset;
         while (at + sizeof(Elf64_Nhdr) <= end) {

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams and events: order within a stream, what ties streams together, when results are there.
+ * A backend that computes at once and one that defers all pass the same cases. */
+#include "suite.h"
+
+#include <string.h>
+
+#define BYTES  4096
+#define ROUNDS 8
+
+/* What a case works with; all of it made and unmade here. */
+struct scene {
+    struct st_run *run;
+    const compute_backend_v1 *api;
+    void *self;
+    cb_stream *stream[2];
+    cb_event *event;
+    uint64_t buffer[2];
+    cb_error err;
+};
+
+static bool ok(struct scene *s, const char *call, cb_status got)
+{
+    return st_status(s->run, call, got, CB_OK, &s->err);
+}
+
+static bool refused(struct scene *s, const char *call, cb_status got, cb_status want)
+{
+    return st_status(s->run, call, got, want, &s->err);
+}
+
+static bool set_up(struct scene *s)
+{
+    for (int i = 0; i < 2; i++) {
+        if (!ok(s, "stream_create", s->api->stream_create(s->self, 0, &s->stream[i], &s->err)) ||
+            !ok(s, "alloc", s->api->alloc(s->self, BYTES, NULL, &s->buffer[i], &s->err)))
+            return false;
+    }
+    return ok(s, "event_create", s->api->event_create(s->self, 0, &s->event, &s->err));
+}
+
+static void tear_down(struct scene *s)
+{
+    if (s->event)
+        ok(s, "event_destroy", s->api->event_destroy(s->self, s->event, &s->err));
+    for (int i = 0; i < 2; i++) {
+        if (s->stream[i])
+            ok(s, "stream_destroy", s->api->stream_destroy(s->self, s->stream[i], &s->err));
+        if (s->buffer[i])
+            ok(s, "free", s->api->free(s->self, s->buffer[i], NULL, &s->err));
+    }
+}
+
+static bool put(struct scene *s, int stream, uint64_t dst, const void *src, uint32_t flags)
+{
+    cb_copy_htod_args args = {
+        CB_ARGS(cb_copy_htod_args), .flags = flags, .dst = dst, .src = src, .bytes = BYTES,
+        .stream = s->stream[stream]
+    };
+    return ok(s, "copy_htod", s->api->copy_htod(s->self, &args, &s->err));
+}
+
+static bool get(struct scene *s, int stream, void *dst, uint64_t src, uint32_t flags)
+{
+    cb_copy_dtoh_args args = {
+        CB_ARGS(cb_copy_dtoh_args), .flags = flags, .dst = dst, .src = src, .bytes = BYTES,
+        .stream = s->stream[stream]
+    };
+    return ok(s, "copy_dtoh", s->api->copy_dtoh(s->self, &args, &s->err));
+}
+
+static bool move(struct scene *s, int stream, uint64_t dst, uint64_t src)
+{
+    cb_copy_dtod_args args = {
+        CB_ARGS(cb_copy_dtod_args), .flags = CB_COPY_ASYNC, .dst = dst, .src = src, .bytes = BYTES,
+        .stream = s->stream[stream]
+    };
+    return ok(s, "copy_dtod", s->api->copy_dtod(s->self, &args, &s->err));
+}
+
+/* Adds buffer 0 to itself in f32, in order on the stream. */
+static bool twice(struct scene *s, int stream)
+{
+    cb_binary_args args = { CB_ARGS(cb_binary_args),    .op = CB_BINARY_ADD, .n = BYTES / 4,
+                            .a = s->buffer[0],          .b = s->buffer[0],   .output = s->buffer[0],
+                            .stream = s->stream[stream] };
+    return ok(s, "binary", s->api->binary(s->self, &args, &s->err));
+}
+
+static void fill(float *x, float value)
+{
+    for (int i = 0; i < BYTES / 4; i++)
+        x[i] = value + (float)(i % 16);
+}
+
+static void all_are(struct scene *s, const char *rule, const float *got, float factor, float value)
+{
+    for (int i = 0; i < BYTES / 4; i++) {
+        const float want = factor * (value + (float)(i % 16));
+        if (got[i] != want) {
+            st_fail(s->run, rule, "element %d is %g, not %g", i, (double)got[i], (double)want);
+            return;
+        }
+    }
+}
+
+static void work_runs_in_order(struct scene *s)
+{
+    float in[ROUNDS][BYTES / 4], out[ROUNDS][BYTES / 4] = { { 0 } };
+    for (int i = 0; i < ROUNDS; i++) {
+        fill(in[i], (float)i);
+        if (!put(s, 0, s->buffer[0], in[i], CB_COPY_ASYNC) || !twice(s, 0) || !twice(s, 0) ||
+            !move(s, 0, s->buffer[1], s->buffer[0]) ||
+            !get(s, 0, out[i], s->buffer[1], CB_COPY_ASYNC))
+            return;
+    }
+    if (!ok(s, "stream_synchronize", s->api->stream_synchronize(s->self, s->stream[0], &s->err)))
+        return;
+    for (int i = 0; i < ROUNDS; i++)
+        all_are(s, "work on one stream runs in order", out[i], 4.0f, (float)i);
+}
+
+static void events_tie_streams(struct scene *s)
+{
+    float in[BYTES / 4], out[BYTES / 4];
+    for (int i = 0; i < ROUNDS; i++) {
+        fill(in, (float)i);
+        memset(out, 0, sizeof(out));
+        if (!put(s, 0, s->buffer[0], in, CB_COPY_ASYNC) || !twice(s, 0) ||
+            !ok(s, "event_record",
+                s->api->event_record(s->self, s->event, s->stream[0], &s->err)) ||
+            !ok(s, "stream_wait_event",
+                s->api->stream_wait_event(s->self, s->stream[1], s->event, &s->err)) ||
+            !move(s, 1, s->buffer[1], s->buffer[0]) ||
+            !get(s, 1, out, s->buffer[1], CB_COPY_ASYNC) ||
+            !ok(s, "stream_synchronize",
+                s->api->stream_synchronize(s->self, s->stream[1], &s->err)))
+            return;
+        all_are(s, "what is queued after stream_wait_event waits for the event", out, 2.0f,
+                (float)i);
+    }
+}
+
+static void events_say_when(struct scene *s)
+{
+    static const char rule[] = "an event is done once all that was queued before it is";
+    float in[BYTES / 4], out[BYTES / 4] = { 0 };
+    uint32_t done = 77;
+    fill(in, 1.0f);
+    if (!put(s, 0, s->buffer[0], in, CB_COPY_ASYNC) || !twice(s, 0) ||
+        !get(s, 0, out, s->buffer[0], CB_COPY_ASYNC) ||
+        !ok(s, "event_record", s->api->event_record(s->self, s->event, s->stream[0], &s->err)) ||
+        !ok(s, "event_query", s->api->event_query(s->self, s->event, &done, &s->err)))
+        return;
+    if (done > 1)
+        st_fail(s->run, rule, "event_query says %" PRIu32, done);
+    if (done == 1)
+        all_are(s, rule, out, 2.0f, 1.0f);
+    if (!ok(s, "event_synchronize", s->api->event_synchronize(s->self, s->event, &s->err)))
+        return;
+    all_are(s, rule, out, 2.0f, 1.0f);
+    done = 77;
+    if (ok(s, "event_query", s->api->event_query(s->self, s->event, &done, &s->err)) && done != 1)
+        st_fail(s->run, rule, "after event_synchronize event_query says %" PRIu32, done);
+}
+
+static void event_never_recorded_is_done(struct scene *s)
+{
+    uint32_t done = 77;
+    ok(s, "event_query", s->api->event_query(s->self, s->event, &done, &s->err));
+    if (done != 1)
+        st_fail(s->run, "an event that was never recorded counts as done",
+                "event_query says %" PRIu32, done);
+    ok(s, "event_synchronize", s->api->event_synchronize(s->self, s->event, &s->err));
+    ok(s, "stream_wait_event", s->api->stream_wait_event(s->self, s->stream[0], s->event, &s->err));
+    ok(s, "stream_synchronize", s->api->stream_synchronize(s->self, s->stream[0], &s->err));
+}
+
+static void blocking_copy_waits_for_its_stream(struct scene *s)
+{
+    float in[BYTES / 4], out[BYTES / 4] = { 0 };
+    fill(in, 3.0f);
+    if (put(s, 0, s->buffer[0], in, CB_COPY_ASYNC) && twice(s, 0) && twice(s, 0) &&
+        get(s, 0, out, s->buffer[0], 0))
+        all_are(s, "a blocking copy comes after the work queued on its stream", out, 4.0f, 3.0f);
+}
+
+static void synchronize_waits_for_all(struct scene *s)
+{
+    float in[2][BYTES / 4], out[2][BYTES / 4] = { { 0 } };
+    for (int i = 0; i < 2; i++) {
+        fill(in[i], (float)i);
+        if (!put(s, i, s->buffer[i], in[i], CB_COPY_ASYNC) ||
+            !get(s, i, out[i], s->buffer[i], CB_COPY_ASYNC))
+            return;
+    }
+    if (!ok(s, "synchronize", s->api->synchronize(s->self, &s->err)))
+        return;
+    for (int i = 0; i < 2; i++)
+        all_are(s, "synchronize waits for every stream", out[i], 1.0f, (float)i);
+}
+
+static void stream_destroy_waits(struct scene *s)
+{
+    float in[BYTES / 4], out[BYTES / 4] = { 0 };
+    fill(in, 5.0f);
+    if (!put(s, 0, s->buffer[0], in, CB_COPY_ASYNC) || !twice(s, 0) ||
+        !get(s, 0, out, s->buffer[0], CB_COPY_ASYNC))
+        return;
+    ok(s, "stream_destroy", s->api->stream_destroy(s->self, s->stream[0], &s->err));
+    s->stream[0] = NULL;
+    all_are(s, "stream_destroy waits for the stream's work", out, 2.0f, 5.0f);
+}
+
+/* The default stream is NULL: all but destroying it works. */
+static void default_stream(struct scene *s)
+{
+    float in[BYTES / 4], out[BYTES / 4] = { 0 };
+    fill(in, 7.0f);
+    refused(s, "stream_destroy of NULL", s->api->stream_destroy(s->self, NULL, &s->err),
+            CB_INVALID_ARGUMENT);
+    cb_stream *mine = s->stream[0];
+    s->stream[0] = NULL;
+    if (put(s, 0, s->buffer[0], in, CB_COPY_ASYNC) && twice(s, 0) &&
+        ok(s, "event_record", s->api->event_record(s->self, s->event, NULL, &s->err)) &&
+        ok(s, "stream_wait_event", s->api->stream_wait_event(s->self, NULL, s->event, &s->err)) &&
+        get(s, 0, out, s->buffer[0], CB_COPY_ASYNC) &&
+        ok(s, "stream_synchronize", s->api->stream_synchronize(s->self, NULL, &s->err)))
+        all_are(s, "NULL is the default stream, in order like any other", out, 2.0f, 7.0f);
+    s->stream[0] = mine;
+}
+
+static void faults_are_refused(struct scene *s)
+{
+    cb_stream *stream = NULL;
+    cb_event *event = NULL;
+    uint32_t done;
+    refused(s, "stream_create with an unknown flag",
+            s->api->stream_create(s->self, 1u << 31, &stream, &s->err), CB_UNSUPPORTED);
+    refused(s, "event_create with an unknown flag",
+            s->api->event_create(s->self, 1u << 31, &event, &s->err), CB_UNSUPPORTED);
+    if (stream || event)
+        st_fail(s->run, "a call that fails leaves its output as it was",
+                "stream_create or event_create failed and wrote its output");
+    refused(s, "event_record of NULL", s->api->event_record(s->self, NULL, NULL, &s->err),
+            CB_INVALID_ARGUMENT);
+    refused(s, "stream_wait_event of NULL",
+            s->api->stream_wait_event(s->self, s->stream[0], NULL, &s->err), CB_INVALID_ARGUMENT);
+    refused(s, "event_query of NULL", s->api->event_query(s->self, NULL, &done, &s->err),
+            CB_INVALID_ARGUMENT);
+    refused(s, "event_synchronize of NULL", s->api->event_synchronize(s->self, NULL, &s->err),
+            CB_INVALID_ARGUMENT);
+    refused(s, "event_destroy of NULL", s->api->event_destroy(s->self, NULL, &s->err),
+            CB_INVALID_ARGUMENT);
+}
+
+static const struct {
+    const char *name;
+    void (*check)(struct scene *s);
+} cases[] = {
+    { "work_runs_in_order", work_runs_in_order },
+    { "events_tie_streams", events_tie_streams },
+    { "events_say_when", events_say_when },
+    { "event_never_recorded_is_done", event_never_recorded_is_done },
+    { "blocking_copy_waits_for_its_stream", blocking_copy_waits_for_its_stream },
+    { "synchronize_waits_for_all", synchronize_waits_for_all },
+    { "stream_destroy_waits", stream_destroy_waits },
+    { "default_stream", default_stream },
+    { "faults_are_refused", faults_are_refused },
+};
+
+static bool has_streams(const compute_backend_v1 *api)
+{
+    return CB_HAS(api, stream_create) && CB_HAS(api, stream_destroy) &&
+           CB_HAS(api, stream_synchronize) && CB_HAS(api, event_create) &&
+           CB_HAS(api, event_destroy) && CB_HAS(api, event_record) &&
+           CB_HAS(api, stream_wait_event) && CB_HAS(api, event_query) &&
+           CB_HAS(api, event_synchronize) && CB_HAS(api, binary);
+}
+
+static void grid(struct st_run *run, uint32_t type)
+{
+    (void)type;
+    for (size_t i = 0; i < ST_COUNT(cases); i++) {
+        if (!st_begin(run, "streams:%s", cases[i].name))
+            continue;
+        struct scene s = { .run = run, .api = run->be.api, .self = run->be.self };
+        cb_error_init(&s.err);
+        if (!has_streams(s.api))
+            st_skip(run, "the table lacks streams, events or binary");
+        else if (set_up(&s))
+            cases[i].check(&s);
+        if (has_streams(s.api))
+            tear_down(&s);
+        st_end(run);
+    }
+}
+
+const struct st_group st_streams = { "streams", NULL, grid, NULL, NULL };

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the self-test share: a run, guarded buffers, wanted values, variants of a case
+ * and the list of groups. A new op is one file that defines a struct st_group, and one line in
+ * runner.c. */
+#ifndef SELFTEST_SUITE_H
+#define SELFTEST_SUITE_H
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "selftest.h"
+
+#define ST_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- Values (values.c) --------------------------------------------------------------------- */
+
+/* An element that is only moved, of 1, 2, 4, 8 or 16 bytes; beside the types of the ABI. */
+#define ST_RAW(bytes) (0x100u + (bytes))
+
+uint32_t st_type_size(uint32_t type);
+const char *st_type_name(uint32_t type);
+
+/* One element: to bits with one rounding to nearest, ties to even, and back. */
+void st_encode(uint32_t type, double value, void *bits);
+double st_decode(uint32_t type, const void *bits);
+double st_round(uint32_t type, double value);
+
+/* The bits of a guard element: a signalling NaN, so that any arithmetic on it changes it. */
+void st_canary(uint32_t type, uint64_t index, void *bits);
+
+/* splitmix64, and a value in [-1, 1] with 24 bits. */
+uint64_t st_random(uint64_t *state);
+double st_uniform(uint64_t *state);
+uint64_t st_hash(const char *text);
+
+/* The values where arithmetic goes wrong: zeroes, infinities, NaN, the ends of the subnormals and
+ * of the normals, thresholds of exp. False when i is beyond the last. */
+bool st_special(uint32_t type, uint64_t i, double *value);
+
+/* ---- Wide arithmetic (reference.c) --------------------------------------------------------- */
+
+/* An unevaluated sum of two doubles, of about 104 bits. */
+struct st_dd {
+    double hi, lo;
+};
+
+struct st_dd st_dd_add(struct st_dd a, struct st_dd b);
+struct st_dd st_dd_mul(struct st_dd a, struct st_dd b);
+struct st_dd st_dd_div(struct st_dd a, struct st_dd b);
+struct st_dd st_dd_scale(struct st_dd a, double power_of_two);
+struct st_dd st_dd_log(double x);
+
+/* exp(x) as exact as the judge of a type needs it: in double, in double-double for CB_F64. */
+struct st_dd st_exp(uint32_t type, struct st_dd x);
+
+/* A sum of products, and of their magnitudes. In double, for CB_F64 in double-double. */
+struct st_sum {
+    struct st_dd value;
+    double plain; /* decides once it is not finite */
+    double magnitude;
+    uint64_t terms;
+    bool wide;
+};
+struct st_sum st_sum_of(uint32_t type);
+void st_sum_add(struct st_sum *sum, double a, double b);
+struct st_dd st_sum_value(const struct st_sum *sum);
+
+/* IEEE 754-2019 maximum, or minimum. */
+double st_extreme(bool maximum, double a, double b);
+
+/* softmax of n scores as the contract judges it. Both arrays hold n elements. */
+struct st_softmax {
+    struct st_dd *p;   /* in: scores; out: weights */
+    double *deviation; /* in: the error bound of each score, absolute; out: that of each weight,
+                        * relative, without the term of the denominator */
+    double mean;       /* out: the denominator's share, relative */
+    bool nan;          /* out: the row is all NaN */
+};
+void st_softmax_row(uint32_t type, struct st_softmax *row, uint64_t n);
+
+/* ---- Bounds (bounds.c) --------------------------------------------------------------------- */
+
+double st_unit(uint32_t type);           /* u of the type's arithmetic */
+double st_smallest(uint32_t type);       /* its smallest subnormal */
+double st_ulp(uint32_t type, double at); /* the spacing of stored values */
+
+/* A bound made whole: terms + 4 subnormals, and half an ulp where 16 bits are stored. */
+double st_bound(uint32_t type, double bound, double terms, double at);
+
+/* The bound of a sum of n terms, relative to the sum of their magnitudes. */
+double st_sum_bound(uint32_t type, uint64_t n);
+
+enum {
+    ST_KEEP = 0, /* the bits that were there */
+    ST_BITS,     /* the bits of `expected` */
+    ST_EXACT,    /* the value, sign of zero included; any NaN for a NaN */
+    ST_NEAR,     /* within a bound */
+};
+
+struct st_want {
+    struct st_dd value;
+    double bound;
+    uint32_t kind;
+    const char *rule; /* of the contract, in words */
+};
+
+bool st_right(uint32_t type, const struct st_want *want, double got, double *error);
+
+/* ---- A run, its cases and buffers (runner.c, buffers.c) ------------------------------------ */
+
+/* One device allocation with its image on the host: `lead` guard elements, `count` elements, and
+ * `tail` guard elements. Elements that are not set are guards too. */
+struct st_buffer {
+    const char *name;
+    uint32_t type, element;
+    uint64_t count, lead, tail;
+    uint64_t bytes;
+    uint64_t base;           /* device address of the allocation, 0 when there is none */
+    unsigned char *before;   /* what is uploaded */
+    unsigned char *after;    /* what came back */
+    unsigned char *expected; /* outputs: bits, where the kind is ST_BITS */
+    double *x;               /* the values of the elements; NULL for raw elements */
+    struct st_want *want;    /* outputs: what must be there afterwards; NULL: all kept */
+};
+
+/* A pointer field of the op's args, and what it points to. */
+struct st_operand {
+    const char *names; /* that a message may use, separated by '|' */
+    struct st_buffer *buffer;
+    uint64_t field; /* offset in args */
+    uint64_t at;    /* first element */
+    uint64_t span; /* elements from there on that the op touches; 0: the pointer is not looked at */
+};
+
+#define ST_ANY_SHIFT UINT32_MAX
+#define ST_BUFFERS   4
+#define ST_SPEC_MAX  256
+
+struct st_run {
+    cb_backend be;
+    cb_selftest_options options;
+    cb_selftest_summary summary;
+
+    char spec[ST_SPEC_MAX]; /* the case that runs */
+    uint64_t random;
+    struct st_buffer buffers[ST_BUFFERS];
+    uint32_t n_buffers;
+    struct st_operand operands[ST_BUFFERS];
+    uint32_t n_operands;
+    uint32_t shift;   /* elements that the operands lie off 64 bytes, or ST_ANY_SHIFT */
+    const char *rule; /* what the values that are wanted from now on follow */
+    uint32_t outcome;
+    char text[512];
+    cb_selftest_result result;
+};
+
+/* The outcome of a case that does not exist, such as a fault of an operand that the op lacks. */
+#define ST_VOID 3
+
+/* Begins a case, unless the filter leaves it out (false). */
+bool st_begin(struct st_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Ends it: frees its buffers, counts and reports it. */
+void st_end(struct st_run *run);
+
+/* The first failure of a case stays. */
+void st_fail(struct st_run *run, const char *rule, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void st_skip(struct st_run *run, const char *reason);
+bool st_full(const struct st_run *run);
+
+/* Fails the case when a call of the backend does not answer what it must. */
+bool st_status(struct st_run *run, const char *call, cb_status got, cb_status want,
+               const cb_error *err);
+
+/* A buffer of the case. NULL, and the case has failed, when memory is short. */
+struct st_buffer *st_buffer(struct st_run *run, const char *name, uint32_t type, uint64_t count,
+                            bool output);
+void st_set(struct st_buffer *buffer, uint64_t i, double value);
+void st_fill(struct st_run *run, struct st_buffer *buffer, double scale);  /* all of it */
+void st_fill_bytes(struct st_run *run, struct st_buffer *buffer);          /* raw elements */
+const unsigned char *st_bytes(const struct st_buffer *buffer, uint64_t i); /* of an element */
+void st_want_near(struct st_run *run, struct st_buffer *buffer, uint64_t i, struct st_dd value,
+                  double bound);
+void st_want_exact(struct st_run *run, struct st_buffer *buffer, uint64_t i, double value);
+void st_want_bits(struct st_run *run, struct st_buffer *buffer, uint64_t i, const void *bits);
+
+bool st_buffers_up(struct st_run *run);    /* allocates and uploads all */
+bool st_buffers_down(struct st_run *run);  /* downloads all */
+void st_buffers_drop(struct st_run *run);  /* frees the device side of all */
+void st_buffers_free(struct st_run *run);  /* and the host side */
+void st_buffers_judge(struct st_run *run); /* against what is wanted */
+bool st_buffers_kept(struct st_run *run);  /* whether all is as it was uploaded */
+void st_buffer_shift(struct st_buffer *buffer, uint64_t lead); /* another place in its allocation */
+uint64_t st_address(const struct st_buffer *buffer, uint64_t element);
+
+/* ---- Calls and their variants (call.c, variants.c) ------------------------------------------ */
+
+enum {
+    ST_PLAIN = 0,
+    ST_FIELD,       /* a field of args is overwritten */
+    ST_POINTER,     /* an operand's pointer is spoiled, value says how */
+    ST_INDEX,       /* an index is out of range: the op's sample does that itself */
+    ST_ARGS_NULL,   /* args is NULL */
+    ST_ARGS_LONGER, /* args of a later minor, value in the last byte */
+    ST_AGAIN,       /* the call is repeated: same bits */
+    ST_SHIFTED,     /* and with the operands elsewhere: same bits */
+    ST_ON_STREAM,   /* on a stream of its own */
+    ST_DEFAULT,     /* 0 for the type that is the op's default */
+};
+
+enum {
+    ST_POINTER_NULL,
+    ST_POINTER_MISALIGNED,
+    ST_POINTER_FREED,
+    ST_POINTER_SHORT,  /* the last element lies outside the allocation */
+    ST_POINTER_BEFORE, /* the first one does */
+};
+
+/* What is done to a valid case. Labels end the spec. */
+struct st_variant {
+    const char *label;
+    uint32_t how;
+    uint32_t field; /* of ST_FIELD: offset; of ST_POINTER: the operand */
+    uint32_t width; /* of ST_FIELD: bytes */
+    uint64_t value;
+    cb_status status;   /* what the call must answer */
+    const char *names;  /* what the message must name, alternatives separated by '|'; nullable */
+    const void *target; /* of ST_FIELD: what the field is to point to, instead of value */
+};
+#define ST_UNKNOWN(label, type, member, value, names)                                              \
+    {                                                                                              \
+        label, ST_FIELD, offsetof(type, member), sizeof(((type *)0)->member), (uint64_t)(value),   \
+            CB_UNSUPPORTED, names, NULL                                                            \
+    }
+#define ST_BAD_POINTER(text, type, member, to, named)                                              \
+    {                                                                                              \
+        .label = text, .how = ST_FIELD, .field = offsetof(type, member), .width = sizeof(void *),  \
+        .status = CB_INVALID_ARGUMENT, .names = named, .target = to                                \
+    }
+#define ST_BAD(label, type, member, value, names)                                                  \
+    {                                                                                              \
+        label, ST_FIELD, offsetof(type, member), sizeof(((type *)0)->member), (uint64_t)(value),   \
+            CB_INVALID_ARGUMENT, names, NULL                                                       \
+    }
+
+/* Names a pointer field of args, for st_call. */
+void st_operand(struct st_run *run, const char *names, uint64_t field, struct st_buffer *buffer,
+                uint64_t at, uint64_t span);
+
+/* The case itself: buffers are uploaded, supports is asked, the op called with the variant done to
+ * it (NULL: none), and all buffers are compared. args is of the op's 1.0 size. */
+void st_call(struct st_run *run, uint32_t op, const void *args, const struct st_variant *variant);
+
+/* One call that must answer `want`; on an error the message must name the op and one of names. */
+bool st_attempt(struct st_run *run, uint32_t op, const void *args, cb_status want,
+                const char *names);
+/* Puts the addresses of the operands into args. */
+void st_point(struct st_run *run, void *args);
+
+/* After a call that was right: the same again must give the same bits. (determinism.c) */
+void st_rerun(struct st_run *run, uint32_t op, const void *args, bool shifted);
+
+/* The variants that every op must pass; NULL beyond the last. */
+const struct st_variant *st_common_variant(uint64_t i);
+
+/* Whether the variant deserves a larger sample. */
+bool st_is_rerun(const struct st_variant *variant);
+
+/* The suffix of a spec: "" or ",LABEL". */
+#define ST_VARIANT(variant) (variant) ? "," : "", (variant) ? (variant)->label : ""
+
+/* ---- Groups -------------------------------------------------------------------------------- */
+
+struct st_group {
+    const char *name;
+    const uint32_t *types; /* ended by 0; NULL when the group has no types */
+    /* All its cases of one type (0 when it has none). */
+    void (*grid)(struct st_run *run, uint32_t type);
+    /* One valid case, to be varied. NULL when the group calls no op. */
+    void (*sample)(struct st_run *run, uint32_t type, const struct st_variant *variant);
+    /* Argument faults of the op's own, for the sample; ended by a NULL label; nullable. */
+    const struct st_variant *faults;
+};
+
+extern const struct st_group st_gemm, st_gemm_mixed_precision, st_batched_gemm, st_conv2d_forward,
+    st_conv2d_backward_data, st_conv2d_backward_filter, st_conv2d_adjoint, st_attention, st_softmax,
+    st_reduce, st_unary, st_binary, st_gather, st_scatter, st_memory, st_streams, st_supports;
+
+#endif

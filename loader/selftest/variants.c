@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done to a valid case of every op. All args structs begin alike: size, a type, flags. */
+#include "suite.h"
+
+#define POINTER(operand, label, how)                                                               \
+    {                                                                                              \
+        "operand" #operand "=" label, ST_POINTER, operand, 0, how, CB_INVALID_ARGUMENT, NULL, NULL \
+    }
+#define POINTERS(operand)                                                                          \
+    POINTER(operand, "null", ST_POINTER_NULL),                                                     \
+        POINTER(operand, "misaligned", ST_POINTER_MISALIGNED),                                     \
+        POINTER(operand, "freed", ST_POINTER_FREED), POINTER(operand, "short", ST_POINTER_SHORT),  \
+        POINTER(operand, "before", ST_POINTER_BEFORE)
+
+static const struct st_variant common[] = {
+    { .label = "again", .how = ST_AGAIN, .status = CB_OK },
+    { .label = "shifted", .how = ST_SHIFTED, .status = CB_OK },
+    { .label = "on_stream", .how = ST_ON_STREAM, .status = CB_OK },
+    { .label = "type=default", .how = ST_DEFAULT, .status = CB_OK },
+    { .label = "args=null", .how = ST_ARGS_NULL, .status = CB_INVALID_ARGUMENT, .names = "args" },
+    { .label = "longer", .how = ST_ARGS_LONGER, .value = 0, .status = CB_OK },
+    { .label = "longer=set", .how = ST_ARGS_LONGER, .value = 1, .status = CB_UNSUPPORTED },
+    ST_BAD("size=0", cb_gemm_args, size, 0, "size"),
+    ST_BAD("size=8", cb_gemm_args, size, 8, "size"),
+    ST_BAD("size=4104", cb_gemm_args, size, CB_ARGS_SIZE_MAX + 8, "size"),
+    ST_UNKNOWN("flags=unknown", cb_gemm_args, flags, 1u << 31, "flags|flag"),
+    POINTERS(0),
+    POINTERS(1),
+    POINTERS(2),
+    POINTERS(3),
+};
+
+const struct st_variant *st_common_variant(uint64_t i)
+{
+    return i < ST_COUNT(common) ? &common[i] : NULL;
+}
+
+bool st_is_rerun(const struct st_variant *variant)
+{
+    return variant->how == ST_AGAIN || variant->how == ST_SHIFTED || variant->how == ST_ON_STREAM;
+}
