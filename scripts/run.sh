@@ -15,6 +15,6 @@ rm -f build.log
 # The plugins of this tree; the person's own CB_PLUGINS, when there is one, wins.
 : "${CB_PLUGINS:=$PWD/build/run/plugins/cpu:$PWD/build/run/plugins/null}"
 export CB_PLUGINS
-build/run/loader/cb list
+build/run/loader/cmd/cb list
 echo
 exec build/run/docs/examples/digits "$@"

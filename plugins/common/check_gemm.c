@@ -33,7 +33,8 @@ static cb_status check_matrix(const struct matrix *mat, uint64_t batch, uint64_t
     const uint64_t rows = mat->rows ? mat->rows : 1, cols = mat->cols ? mat->cols : 1;
     uint64_t elements, apart = (batch ? batch : 1) - 1;
     if (__builtin_mul_overflow(mat->ld, cols - 1, &elements) ||
-        __builtin_add_overflow(elements, rows, &elements))
+        __builtin_add_overflow(elements, rows, &elements) ||
+        __builtin_mul_overflow(elements, mat->element, bytes))
         return cbc_invalid(err, where, "ld%c %llu with %llu columns of %c overflows", lower,
                            (unsigned long long)mat->ld, (unsigned long long)cols, mat->name);
     if (__builtin_mul_overflow(apart, mat->stride, &apart) ||
