@@ -107,8 +107,8 @@ static void args_of_an_older_host_read_as_zero_beyond_their_size(void **state)
     (void)state;
     cb_error err = test_error();
     struct longer_unary_args local;
-    const cb_unary_args args = { CB_ARGS(cb_unary_args), .n = 5 };
-    TEST_OK(read_longer(&args, &local, &err), &err);
+    const struct longer_unary_args memory = { { CB_ARGS(cb_unary_args), .n = 5 }, .later = 99 };
+    TEST_OK(read_longer(&memory.known, &local, &err), &err);
     assert_int_equal(local.known.n, 5);
     assert_int_equal(local.later, 0);
     assert_int_equal(local.known.size, sizeof(local));

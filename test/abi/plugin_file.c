@@ -88,7 +88,11 @@ static uint64_t dynamic_value(struct file file, int64_t tag, int *found)
 static const struct {
     const char *id;
     const char *path;
-} plugins[N_PLUGINS] = { { "cpu", TEST_CPU_PLUGIN }, { "null", TEST_NULL_PLUGIN } };
+    const char *rank; /* of the manifest */
+} plugins[N_PLUGINS] = {
+    { "cpu", TEST_CPU_PLUGIN, "class=cpu\npriority=1\n" },
+    { "null", TEST_NULL_PLUGIN, "class=cpu\npriority=0\n" },
+};
 
 static void a_plugin_exports_its_entry_and_nothing_else(void **state)
 {
@@ -152,6 +156,7 @@ static void the_manifest_is_one_note_that_says_what_the_table_says(void **state)
         snprintf(want, sizeof(want), "abi=%d.%d\ndraft=%d\nid=%s\n", CB_ABI_MAJOR, CB_ABI_MINOR,
                  CB_ABI_DRAFT, plugins[i].id);
         assert_memory_equal(text, want, strlen(want));
+        assert_non_null(strstr(text, plugins[i].rank));
         assert_non_null(strstr(text, "\nisa=" CB_MANIFEST_ISA));
         free(file.bytes);
     }

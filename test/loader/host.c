@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host of the usual kind, for tests that need a process of their own: takes what the user's
+ * environment and configuration say, and prints the backend's name and what its gemm answers.
+ * With --report the loader's report follows. Exits with 1 and the message when it gets none. */
+#include "cb_loader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_report(cb_loader *loader)
+{
+    uint64_t length = 0;
+    if (cb_loader_report(loader, NULL, &length, NULL) != CB_OK)
+        return;
+    char *text = malloc(length);
+    if (text && cb_loader_report(loader, text, &length, NULL) == CB_OK)
+        puts(text);
+    free(text);
+}
+
+int main(int argc, char **argv)
+{
+    cb_error err;
+    cb_loader *loader = NULL;
+    cb_backend be;
+    cb_gemm_args args;
+    cb_error_init(&err);
+    cb_gemm_args_init(&args);
+    if (cb_loader_open(NULL, &loader, &err) != CB_OK) {
+        fprintf(stderr, "open: %s\n", err.msg);
+        return 1;
+    }
+    const cb_status selected = cb_loader_select(loader, NULL, &be, &err);
+    if (selected == CB_OK) {
+        printf("%s: gemm is %s\n", be.api->name, cb_status_name(cb_gemm(be, &args, NULL)));
+        cb_loader_release(loader, be, NULL);
+    } else {
+        fprintf(stderr, "select: %s\n", err.msg);
+    }
+    if (argc > 1 && !strcmp(argv[1], "--report"))
+        print_report(loader);
+    cb_loader_close(loader, NULL);
+    return selected == CB_OK ? 0 : 1;
+}
