@@ -40,19 +40,14 @@ struct st_buffer *st_buffer(struct st_run *run, const char *name, uint32_t type,
     const uint64_t elements = b->lead + count + b->tail;
     b->bytes = elements * b->element;
 
-    b->before = malloc(b->bytes);
-    b->after = malloc(b->bytes);
-    if (type < ST_RAW(0))
-        b->x = calloc(count ? count : 1, sizeof(*b->x));
-    if (output) {
-        b->want = calloc(count ? count : 1, sizeof(*b->want));
-        b->expected = calloc(count ? count : 1, b->element);
-    }
-    if (!b->before || !b->after || (type < ST_RAW(0) && !b->x) ||
-        (output && (!b->want || !b->expected))) {
-        st_fail(run, "", "the self-test has no host memory for %" PRIu64 " bytes", b->bytes);
+    const bool raw = type >= ST_RAW(0);
+    b->before = st_host(run, elements, b->element);
+    b->after = st_host(run, elements, b->element);
+    b->x = raw ? NULL : st_host(run, count, sizeof(*b->x));
+    b->want = output ? st_host(run, count, sizeof(*b->want)) : NULL;
+    b->expected = output ? st_host(run, count, b->element) : NULL;
+    if (run->outcome == CB_SELFTEST_FAILED)
         return NULL;
-    }
     for (uint64_t i = 0; i < elements; i++)
         st_canary(type, i, b->before + i * b->element);
     return b;
@@ -168,14 +163,15 @@ static void report_value(struct st_run *run, const struct st_buffer *b, uint64_t
                          double error)
 {
     const struct st_want *w = &b->want[i];
+    const double want = isnan(w->value.hi) ? NAN : w->value.hi; /* printed without its sign */
     run->result.operand = b->name;
     run->result.index = i;
     run->result.got = got;
-    run->result.want = w->value.hi;
+    run->result.want = want;
     run->result.error = error;
     run->result.bound = w->bound;
     st_fail(run, w->rule, "%s[%" PRIu64 "] is %.17g, not %.17g: off by %.3g, allowed %.3g", b->name,
-            i, got, w->value.hi, error, w->bound);
+            i, isnan(got) ? NAN : got, want, error, w->bound);
 }
 
 static void report_bits(struct st_run *run, const struct st_buffer *b, uint64_t element,

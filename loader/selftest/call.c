@@ -123,6 +123,8 @@ bool st_attempt(struct st_run *run, uint32_t op, const void *args, cb_status wan
         st_fail(run, "on CB_OK *err is untouched", "%s wrote to err", cb_op_name(op));
     if (!listen)
         cb_error_set(&err, got, "", "the call had no err");
+    else if (got != CB_OK && !memcmp(&err, &untouched, sizeof(err)))
+        cb_error_set(&err, got, "", "");
     if (!st_status(run, cb_op_name(op), got, want, &err))
         return false;
     if (want != CB_OK)

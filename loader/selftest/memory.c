@@ -97,7 +97,7 @@ static void alloc_sizes(struct st_run *run)
 static void alloc_zero_filled(struct st_run *run)
 {
     static const uint64_t sizes[] = { 1, 63, 4096, 4097, 100000, 100000 };
-    unsigned char *zeroes = calloc(2, 100000), *got = zeroes ? zeroes + 100000 : NULL;
+    unsigned char *zeroes = st_host(run, 2, 100000), *got = zeroes ? zeroes + 100000 : NULL;
     for (uint64_t i = 0; zeroes && i < ST_COUNT(sizes) * 3; i++) {
         const uint64_t bytes = sizes[i / 3];
         uint64_t ptr = 0;
@@ -110,8 +110,6 @@ static void alloc_zero_filled(struct st_run *run)
         up(run, ptr, got, bytes, CB_OK);
         give_back(run, ptr);
     }
-    if (!zeroes)
-        st_fail(run, "", "the self-test has no host memory");
     free(zeroes);
 }
 

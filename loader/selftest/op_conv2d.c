@@ -23,12 +23,26 @@ enum values {
     SPRINKLED, /* with infinities and zeroes that meet */
 };
 
-struct conv {
+struct geometry {
     uint64_t n, c, h, w; /* input */
     uint64_t k, r, s;    /* filters */
     uint64_t stride[2], padding[4], dilation[2], groups;
+};
+
+struct conv {
+    struct geometry g;
     uint32_t op, values;
+    uint32_t overlap; /* what is written begins OVERLAP elements into an input */
     const struct st_variant *variant;
+};
+
+#define OVERLAP 3
+
+/* Where the three tensors are. */
+struct tensors {
+    uint64_t shape[3][4];
+    struct st_buffer *buffer[3];
+    uint64_t at[3];
 };
 
 static const uint32_t ops[3] = { CB_OP_CONV2D_BACKWARD_DATA, CB_OP_CONV2D_BACKWARD_FILTER,
@@ -48,17 +62,17 @@ static uint64_t or_one(uint64_t x)
 /* Rows (0) or columns (1) of the output. */
 static uint64_t extent(const struct conv *v, int axis)
 {
-    const uint64_t in = (axis ? v->w : v->h) + v->padding[axis] + v->padding[axis + 2];
-    const uint64_t reach = or_one(v->dilation[axis]) * ((axis ? v->s : v->r) - 1) + 1;
-    return (in - reach) / v->stride[axis] + 1;
+    const uint64_t in = (axis ? v->g.w : v->g.h) + v->g.padding[axis] + v->g.padding[axis + 2];
+    const uint64_t reach = or_one(v->g.dilation[axis]) * ((axis ? v->g.s : v->g.r) - 1) + 1;
+    return (in - reach) / v->g.stride[axis] + 1;
 }
 
 static void shapes(const struct conv *v, uint64_t shape[3][4])
 {
     const uint64_t all[3][4] = {
-        { v->n, v->c, v->h, v->w },
-        { v->k, v->c / or_one(v->groups), v->r, v->s },
-        { v->n, v->k, extent(v, 0), extent(v, 1) },
+        { v->g.n, v->g.c, v->g.h, v->g.w },
+        { v->g.k, v->g.c / or_one(v->g.groups), v->g.r, v->g.s },
+        { v->g.n, v->g.k, extent(v, 0), extent(v, 1) },
     };
     memcpy(shape, all, sizeof(all));
 }
@@ -73,55 +87,54 @@ static uint64_t index_of(const uint64_t shape[4], uint64_t i, uint64_t j, uint64
     return ((i * shape[1] + j) * shape[2] + k) * shape[3] + l;
 }
 
-/* The terms of one output element: f is called with the elements of the three tensors. */
-static void walk_element(const struct conv *v, uint64_t shape[3][4], const uint64_t o[4],
-                         struct st_sum *sums, struct st_buffer *const x[3])
+/* Adds the terms of one output element to the sums that the op makes. */
+static void walk_element(const struct conv *v, const struct tensors *t, const uint64_t o[4],
+                         struct st_sum *sums)
 {
     const int target = target_of(v), left = target == INPUT ? FILTER : INPUT,
               right = target == OUTPUT ? FILTER : OUTPUT;
-    const uint64_t channels = shape[FILTER][1];
-    const uint64_t group = o[1] / (v->k / or_one(v->groups));
-    for (uint64_t i = 0; i < channels * v->r * v->s; i++) {
-        const uint64_t c = i / (v->r * v->s), r = i / v->s % v->r, s = i % v->s;
-        const uint64_t row = o[2] * v->stride[0] + r * or_one(v->dilation[0]) - v->padding[0];
-        const uint64_t col = o[3] * v->stride[1] + s * or_one(v->dilation[1]) - v->padding[1];
-        if (row >= v->h || col >= v->w) /* in the padding; above and left of it wraps around */
+    const uint64_t channels = t->shape[FILTER][1];
+    const uint64_t group = o[1] / (v->g.k / or_one(v->g.groups));
+    for (uint64_t i = 0; i < channels * v->g.r * v->g.s; i++) {
+        const uint64_t c = i / (v->g.r * v->g.s), r = i / v->g.s % v->g.r, s = i % v->g.s;
+        const uint64_t row = o[2] * v->g.stride[0] + r * or_one(v->g.dilation[0]) - v->g.padding[0];
+        const uint64_t col = o[3] * v->g.stride[1] + s * or_one(v->g.dilation[1]) - v->g.padding[1];
+        if (row >= v->g.h || col >= v->g.w) /* in the padding; above and left of it wraps around */
             continue;
         const uint64_t at[3] = {
-            index_of(shape[INPUT], o[0], group * channels + c, row, col),
-            index_of(shape[FILTER], o[1], c, r, s),
-            index_of(shape[OUTPUT], o[0], o[1], o[2], o[3]),
+            index_of(t->shape[INPUT], o[0], group * channels + c, row, col),
+            index_of(t->shape[FILTER], o[1], c, r, s),
+            index_of(t->shape[OUTPUT], o[0], o[1], o[2], o[3]),
         };
-        st_sum_add(&sums[at[target]], x[left]->x[at[left]], x[right]->x[at[right]]);
+        st_sum_add(&sums[at[target]], t->buffer[left]->x[t->at[left] + at[left]],
+                   t->buffer[right]->x[t->at[right] + at[right]]);
     }
 }
 
-static void want_all(struct st_run *run, const struct conv *v, uint64_t shape[3][4],
-                     struct st_buffer *const x[3])
+static void want_all(struct st_run *run, const struct conv *v, const struct tensors *t)
 {
-    struct st_buffer *out = x[target_of(v)];
-    struct st_sum *sums = malloc((out->count + 1) * sizeof(*sums));
-    if (!sums) {
-        st_fail(run, "", "the self-test has no host memory");
+    const int target = target_of(v);
+    struct st_buffer *out = t->buffer[target];
+    const uint64_t n = size_of(t->shape[target]), *s = t->shape[OUTPUT];
+    struct st_sum *sums = st_host(run, n, sizeof(*sums));
+    if (!sums)
         return;
-    }
-    for (uint64_t i = 0; i < out->count; i++)
+    for (uint64_t i = 0; i < n; i++)
         sums[i] = st_sum_of(CB_F32);
-    const uint64_t *s = shape[OUTPUT];
     for (uint64_t i = 0; i < size_of(s); i++) {
         const uint64_t o[4] = { i / (s[1] * s[2] * s[3]), i / (s[2] * s[3]) % s[1], i / s[3] % s[2],
                                 i % s[3] };
-        walk_element(v, shape, o, sums, x);
+        walk_element(v, t, o, sums);
     }
-    for (uint64_t i = 0; i < out->count; i++) {
+    for (uint64_t i = 0; i < n; i++) {
         const double terms = (double)sums[i].terms;
-        run->rule = terms > 0.0 ? sum_rule : empty_rule;
-        if (terms > 0.0)
-            st_want_near(
-                run, out, i, st_sum_value(&sums[i]),
-                st_bound(CB_F32, (terms + 1.0) * st_unit(CB_F32) * sums[i].magnitude, terms, 0.0));
+        const double bound = (terms + 1.0) * st_unit(CB_F32) * sums[i].magnitude;
+        run->rule = sums[i].terms ? sum_rule : empty_rule;
+        if (sums[i].terms)
+            st_want_near(run, out, t->at[target] + i, st_sum_value(&sums[i]),
+                         st_bound(CB_F32, bound, terms, 0.0));
         else
-            st_want_exact(run, out, i, 0.0);
+            st_want_exact(run, out, t->at[target] + i, 0.0);
     }
     free(sums);
 }
@@ -140,40 +153,53 @@ static void fill(struct st_run *run, const struct conv *v, struct st_buffer *b, 
     }
 }
 
-static bool make_buffers(struct st_run *run, const struct conv *v, uint64_t shape[3][4],
-                         struct st_buffer *x[3])
+static bool make_buffers(struct st_run *run, const struct conv *v, struct tensors *t)
 {
     static const char *const names[3] = { "input", "filter", "output" };
+    const int target = target_of(v), host = target == INPUT ? OUTPUT : INPUT;
+    shapes(v, t->shape);
     for (int i = 0; i < 3; i++) {
-        x[i] = st_buffer(run, names[i], CB_F32, size_of(shape[i]), i == target_of(v));
-        if (!x[i])
+        const bool shared = v->overlap && i == host;
+        t->at[i] = v->overlap && i == target ? OVERLAP : 0;
+        if (v->overlap && i == target)
+            continue;
+        const uint64_t more = shared ? OVERLAP + size_of(t->shape[target]) : 0;
+        t->buffer[i] =
+            st_buffer(run, names[i], CB_F32, size_of(t->shape[i]) + more, shared || i == target);
+        if (!t->buffer[i])
             return false;
-        if (i != target_of(v))
-            fill(run, v, x[i], i);
+        if (i != target)
+            fill(run, v, t->buffer[i], i);
     }
+    if (v->overlap)
+        t->buffer[target] = t->buffer[host];
     return true;
 }
 
-static void call(struct st_run *run, const struct conv *v, uint64_t shape[3][4],
-                 struct st_buffer *const x[3])
+static void call(struct st_run *run, const struct conv *v, const struct tensors *t)
 {
-    static const uint64_t fields[3] = { offsetof(cb_conv2d_args, input),
-                                        offsetof(cb_conv2d_args, filter),
-                                        offsetof(cb_conv2d_args, output) };
+    static const struct {
+        const char *name;
+        uint64_t field;
+    } operands[3] = {
+        { "input", offsetof(cb_conv2d_args, input) },
+        { "filter", offsetof(cb_conv2d_args, filter) },
+        { "output", offsetof(cb_conv2d_args, output) },
+    };
     cb_conv2d_args args;
     cb_conv2d_args_init(&args);
     args.dtype = CB_F32;
-    memcpy(args.input_shape, shape[INPUT], sizeof(args.input_shape));
-    memcpy(args.filter_shape, shape[FILTER], sizeof(args.filter_shape));
-    memcpy(args.output_shape, shape[OUTPUT], sizeof(args.output_shape));
-    memcpy(args.stride, v->stride, sizeof(args.stride));
-    memcpy(args.padding, v->padding, sizeof(args.padding));
-    memcpy(args.dilation, v->dilation, sizeof(args.dilation));
-    args.groups = v->groups;
-    /* What an empty output leaves to be read is nothing, of a sum without terms too. */
-    const uint64_t work = x[target_of(v)]->count;
+    memcpy(args.input_shape, t->shape[INPUT], sizeof(args.input_shape));
+    memcpy(args.filter_shape, t->shape[FILTER], sizeof(args.filter_shape));
+    memcpy(args.output_shape, t->shape[OUTPUT], sizeof(args.output_shape));
+    memcpy(args.stride, v->g.stride, sizeof(args.stride));
+    memcpy(args.padding, v->g.padding, sizeof(args.padding));
+    memcpy(args.dilation, v->g.dilation, sizeof(args.dilation));
+    args.groups = v->g.groups;
+    const uint64_t work = size_of(t->shape[target_of(v)]);
     for (int i = 0; i < 3; i++)
-        st_operand(run, x[i]->name, fields[i], x[i], 0, work ? x[i]->count : 0);
+        st_operand(run, operands[i].name, operands[i].field, t->buffer[i], t->at[i],
+                   work ? size_of(t->shape[i]) : 0);
     st_call(run, v->op, &args, v->variant);
 }
 
@@ -184,73 +210,74 @@ static bool begin(struct st_run *run, const struct conv *v, const char *name)
                     "%s:f32,n=%" PRIu64 ",c=%" PRIu64 ",h=%" PRIu64 ",w=%" PRIu64 ",k=%" PRIu64
                     ",r=%" PRIu64 ",s=%" PRIu64 ",stride=%" PRIu64 "x%" PRIu64 ",pad=%" PRIu64
                     "x%" PRIu64 "x%" PRIu64 "x%" PRIu64 ",dilation=%" PRIu64 "x%" PRIu64
-                    ",groups=%" PRIu64 "%s%s%s",
-                    name, v->n, v->c, v->h, v->w, v->k, v->r, v->s, v->stride[0], v->stride[1],
-                    v->padding[0], v->padding[1], v->padding[2], v->padding[3], v->dilation[0],
-                    v->dilation[1], v->groups, values[v->values], ST_VARIANT(v->variant));
+                    ",groups=%" PRIu64 "%s%s%s%s",
+                    name, v->g.n, v->g.c, v->g.h, v->g.w, v->g.k, v->g.r, v->g.s, v->g.stride[0],
+                    v->g.stride[1], v->g.padding[0], v->g.padding[1], v->g.padding[2],
+                    v->g.padding[3], v->g.dilation[0], v->g.dilation[1], v->g.groups,
+                    values[v->values], v->overlap ? ",overlap" : "", ST_VARIANT(v->variant));
 }
 
 static void run_conv(struct st_run *run, const struct conv *v)
 {
     if (!begin(run, v, cb_op_name(v->op)))
         return;
-    uint64_t shape[3][4];
-    struct st_buffer *x[3];
-    shapes(v, shape);
-    if (make_buffers(run, v, shape, x)) {
-        want_all(run, v, shape, x);
-        call(run, v, shape, x);
+    struct tensors t = { 0 };
+    if (make_buffers(run, v, &t)) {
+        want_all(run, v, &t);
+        call(run, v, &t);
     }
     st_end(run);
 }
 
-static const struct conv shapes_to_try[] = {
-    { 1, 1, 1, 1, 1, 1, 1, { 1, 1 }, { 0 }, { 0 }, 0, 0, 0, NULL },
-    { 2, 3, 8, 9, 4, 3, 3, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 1, 2, 7, 5, 3, 3, 2, { 2, 1 }, { 0, 1, 0, 1 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 1, 2, 5, 8, 2, 2, 3, { 1, 3 }, { 2, 0, 1, 3 }, { 0, 0 }, 0, 0, 0, NULL },
-    { 2, 4, 9, 8, 6, 3, 2, { 2, 2 }, { 1, 0, 2, 1 }, { 2, 3 }, 2, 0, 0, NULL },
-    { 1, 6, 6, 7, 6, 3, 3, { 1, 2 }, { 1, 1, 1, 1 }, { 1, 2 }, 6, 0, 0, NULL },
-    { 1, 3, 6, 6, 9, 2, 2, { 1, 1 }, { 0 }, { 1, 1 }, 3, 0, 0, NULL },
-    { 1, 1, 6, 6, 1, 3, 3, { 2, 2 }, { 0 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 3, 2, 1, 17, 2, 1, 5, { 1, 1 }, { 0, 2, 0, 2 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 1, 2, 33, 3, 2, 5, 1, { 1, 1 }, { 2, 0, 2, 0 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 1, 17, 4, 4, 16, 1, 1, { 1, 1 }, { 0 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 1, 1, 5, 5, 1, 5, 5, { 1, 1 }, { 0 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 1, 1, 2, 2, 1, 3, 3, { 5, 5 }, { 4, 4, 4, 4 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 1, 2, 4, 4, 2, 2, 2, { 3, 3 }, { 0, 0, 0, 0 }, { 2, 2 }, 1, 0, 0, NULL },
-    { 2, 3, 16, 15, 5, 3, 3, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 0, 3, 4, 4, 2, 3, 3, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 2, 0, 4, 4, 2, 3, 3, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 2, 3, 4, 4, 0, 3, 3, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1, 0, 0, NULL },
-    { 1, 2, 0, 4, 2, 1, 2, { 1, 1 }, { 1, 1, 0, 1 }, { 1, 1 }, 1, 0, 0, NULL },
+static const struct geometry geometries[] = {
+    { 1, 1, 1, 1, 1, 1, 1, { 1, 1 }, { 0 }, { 0 }, 0 },
+    { 2, 3, 8, 9, 4, 3, 3, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 },
+    { 1, 2, 7, 5, 3, 3, 2, { 2, 1 }, { 0, 1, 0, 1 }, { 1, 1 }, 1 },
+    { 1, 2, 5, 8, 2, 2, 3, { 1, 3 }, { 2, 0, 1, 3 }, { 0, 0 }, 0 },
+    { 2, 4, 9, 8, 6, 3, 2, { 2, 2 }, { 1, 0, 2, 1 }, { 2, 3 }, 2 },
+    { 1, 6, 6, 7, 6, 3, 3, { 1, 2 }, { 1, 1, 1, 1 }, { 1, 2 }, 6 },
+    { 1, 3, 6, 6, 9, 2, 2, { 1, 1 }, { 0 }, { 1, 1 }, 3 },
+    { 1, 1, 6, 6, 1, 3, 3, { 2, 2 }, { 0 }, { 1, 1 }, 1 },
+    { 3, 2, 1, 17, 2, 1, 5, { 1, 1 }, { 0, 2, 0, 2 }, { 1, 1 }, 1 },
+    { 1, 2, 33, 3, 2, 5, 1, { 1, 1 }, { 2, 0, 2, 0 }, { 1, 1 }, 1 },
+    { 1, 17, 4, 4, 16, 1, 1, { 1, 1 }, { 0 }, { 1, 1 }, 1 },
+    { 1, 1, 5, 5, 1, 5, 5, { 1, 1 }, { 0 }, { 1, 1 }, 1 },
+    { 1, 1, 2, 2, 1, 3, 3, { 5, 5 }, { 4, 4, 4, 4 }, { 1, 1 }, 1 },
+    { 1, 2, 4, 4, 2, 2, 2, { 3, 3 }, { 0, 0, 0, 0 }, { 2, 2 }, 1 },
+    { 2, 3, 16, 15, 5, 3, 3, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 },
+    { 0, 3, 4, 4, 2, 3, 3, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 },
+    { 2, 0, 4, 4, 2, 3, 3, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 },
+    { 2, 3, 4, 4, 0, 3, 3, { 1, 1 }, { 1, 1, 1, 1 }, { 1, 1 }, 1 },
+    { 1, 2, 0, 4, 2, 1, 2, { 1, 1 }, { 1, 1, 0, 1 }, { 1, 1 }, 1 },
 };
 
 static void grid(struct st_run *run, uint32_t op)
 {
-    for (size_t i = 0; i < ST_COUNT(shapes_to_try); i++) {
-        struct conv v = shapes_to_try[i];
-        v.op = op;
-        for (v.values = UNIFORM; v.values <= SPRINKLED; v.values++) {
-            if (v.values != WHOLE)
-                run_conv(run, &v);
-        }
+    for (size_t i = 0; i < ST_COUNT(geometries); i++) {
+        struct conv v = { .g = geometries[i], .op = op };
+        run_conv(run, &v);
+        v.overlap = 1;
+        run_conv(run, &v);
+        v.overlap = 0;
+        v.values = SPRINKLED;
+        run_conv(run, &v);
     }
     /* Every small input with every small filter, stride and padding. */
     const uint64_t most = st_full(run) ? 9 : 4;
     for (uint64_t i = 0; i < most * most * 18; i++) {
         struct conv v = {
-            1,  2,       1 + i % most, 1 + i / most % most, 2, 1, 1, { 1, 1 }, { 0 }, { 1, 1 }, 1,
-            op, UNIFORM, NULL
+            .op = op,
+            .g = { 1, 2, 1 + i % most, 1 + i / most % most, 2, 1, 1, { 1, 1 }, { 0 }, { 1, 1 }, 1 }
         };
         const uint64_t j = i / most / most;
-        v.r = 1 + j % 3;
-        v.s = 1 + (j + 1) % 3;
-        v.stride[0] = 1 + j / 3 % 2;
-        v.stride[1] = 1 + (j / 3 + 1) % 3;
+        v.g.r = 1 + j % 3;
+        v.g.s = 1 + (j + 1) % 3;
+        v.g.stride[0] = 1 + j / 3 % 2;
+        v.g.stride[1] = 1 + (j / 3 + 1) % 3;
         for (int side = 0; side < 4; side++)
-            v.padding[side] = (j / 6 + (uint64_t)side) % 3;
-        if (v.h + v.padding[0] + v.padding[2] >= v.r && v.w + v.padding[1] + v.padding[3] >= v.s)
+            v.g.padding[side] = (j / 6 + (uint64_t)side) % 3;
+        if (v.g.h + v.g.padding[0] + v.g.padding[2] >= v.g.r &&
+            v.g.w + v.g.padding[1] + v.g.padding[3] >= v.g.s)
             run_conv(run, &v);
     }
 }
@@ -266,24 +293,22 @@ static double product(const struct st_buffer *written, const double *with)
 
 /* Runs one of the three with the given tensors, and sets the inner product of the result with the
  * tensor that it takes the place of. */
-static bool run_inner(struct st_run *run, const struct conv *v, double *const tensors[3],
+static bool run_inner(struct st_run *run, const struct conv *v, double *const values[3],
                       double *inner)
 {
-    uint64_t shape[3][4];
-    struct st_buffer *x[3];
+    struct tensors t = { 0 };
     const int target = target_of(v);
-    shapes(v, shape);
     run->n_operands = 0;
-    if (!make_buffers(run, v, shape, x))
+    if (!make_buffers(run, v, &t))
         return false;
     for (int i = 0; i < 3; i++) {
-        for (uint64_t j = 0; i != target && j < x[i]->count; j++)
-            st_set(x[i], j, tensors[i][j]);
+        for (uint64_t j = 0; i != target && j < t.buffer[i]->count; j++)
+            st_set(t.buffer[i], j, values[i][j]);
     }
-    want_all(run, v, shape, x);
-    call(run, v, shape, x);
+    want_all(run, v, &t);
+    call(run, v, &t);
     if (run->outcome == CB_SELFTEST_PASSED)
-        *inner = product(x[target], tensors[target]);
+        *inner = product(t.buffer[target], values[target]);
     st_buffers_free(run);
     return run->outcome == CB_SELFTEST_PASSED;
 }
@@ -291,24 +316,21 @@ static bool run_inner(struct st_run *run, const struct conv *v, double *const te
 static void run_adjoint(struct st_run *run, struct conv v)
 {
     uint64_t shape[3][4];
-    double *tensors[3] = { NULL }, inner[3] = { 0.0 };
-    v.values = WHOLE;
+    double *values[3] = { NULL }, inner[3] = { 0.0 };
     if (!begin(run, &v, "conv2d_adjoint"))
         return;
     shapes(&v, shape);
     for (int i = 0; i < 3; i++) {
         const uint64_t count = size_of(shape[i]);
-        tensors[i] = malloc((count + 1) * sizeof(double));
-        if (!tensors[i]) {
-            st_fail(run, "", "the self-test has no host memory");
+        values[i] = st_host(run, count, sizeof(double));
+        if (!values[i])
             goto out;
-        }
         for (uint64_t j = 0; j < count; j++)
-            tensors[i][j] = nearbyint(3.0 * st_uniform(&run->random));
+            values[i][j] = nearbyint(3.0 * st_uniform(&run->random));
     }
     for (int i = 0; i < 3; i++) {
         v.op = ops[i];
-        if (!run_inner(run, &v, tensors, &inner[i]))
+        if (!run_inner(run, &v, values, &inner[i]))
             goto out;
     }
     if (inner[0] != inner[2] || inner[1] != inner[2])
@@ -316,23 +338,24 @@ static void run_adjoint(struct st_run *run, struct conv v)
                 inner[1]);
 out:
     for (int i = 0; i < 3; i++)
-        free(tensors[i]);
+        free(values[i]);
     st_end(run);
 }
 
 static void adjoint_grid(struct st_run *run, uint32_t type)
 {
     (void)type;
-    for (size_t i = 0; i < ST_COUNT(shapes_to_try); i++)
-        run_adjoint(run, shapes_to_try[i]);
+    for (size_t i = 0; i < ST_COUNT(geometries); i++)
+        run_adjoint(run, (struct conv){ .g = geometries[i], .values = WHOLE });
 }
 
 static void sample(struct st_run *run, uint32_t op, const struct st_variant *variant)
 {
-    struct conv v = { 2,        4, 7,  6,       6,      3, 2, { 2, 1 }, { 1, 0, 2, 1 },
-                      { 1, 2 }, 2, op, UNIFORM, variant };
+    struct conv v = { .g = { 2, 4, 7, 6, 6, 3, 2, { 2, 1 }, { 1, 0, 2, 1 }, { 1, 2 }, 2 },
+                      .op = op,
+                      .variant = variant };
     if (st_is_rerun(variant))
-        v.h = v.w = 20;
+        v.g.h = v.g.w = 20;
     run_conv(run, &v);
 }
 

@@ -106,11 +106,9 @@ static bool round_factors(struct st_run *run, const struct gemm *g, struct matri
     x->factor = x->buffer->x;
     if (g->op != CB_OP_GEMM_MIXED_PRECISION)
         return true;
-    x->rounded = malloc((x->buffer->count + 1) * sizeof(double));
-    if (!x->rounded) {
-        st_fail(run, "", "the self-test has no host memory");
+    x->rounded = st_host(run, x->buffer->count, sizeof(double));
+    if (!x->rounded)
         return false;
-    }
     for (uint64_t i = 0; i < x->buffer->count; i++)
         x->rounded[i] = st_round(g->type, x->buffer->x[i]);
     x->factor = x->rounded;
@@ -373,6 +371,7 @@ static void grid_overlaps(struct st_run *run, struct gemm g)
     for (uint64_t i = 0; i < ST_COUNT(overlaps) * 8; i++) {
         g.overlap = overlaps[i / 8];
         g.m = g.n = g.k = i % 2 ? 19 : 4;
+        g.batch = is_batched(&g) ? 1 + i % 3 : 1;
         g.ta = i / 2 % 2;
         g.beta = i / 4 % 2 ? 1.0 : 0.0;
         run_gemm(run, &g);

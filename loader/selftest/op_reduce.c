@@ -23,7 +23,7 @@ enum values {
 };
 
 struct reduce {
-    uint32_t type, op, values;
+    uint32_t type, op, values, in_place;
     uint64_t nan_at;
     struct st_tensor shape;
     const struct st_variant *variant;
@@ -82,14 +82,15 @@ static void run_reduce(struct st_run *run, const struct reduce *r)
 {
     static const char *const values[] = { "", ",wide", ",zeroes", ",nan", ",infinite", ",ones" };
     char text[ST_TENSOR_TEXT];
-    if (!st_begin(run, "reduce:%s,%s,%s%s%.0" PRIu64 "%s%s", st_type_name(r->type), op_names[r->op],
-                  st_tensor_text(&r->shape, text), values[r->values], r->nan_at,
-                  ST_VARIANT(r->variant)))
+    if (!st_begin(run, "reduce:%s,%s,%s%s%.0" PRIu64 "%s%s%s", st_type_name(r->type),
+                  op_names[r->op], st_tensor_text(&r->shape, text), values[r->values], r->nan_at,
+                  r->in_place ? ",in_place" : "", ST_VARIANT(r->variant)))
         return;
     const uint64_t n = st_tensor_length(&r->shape), step = st_tensor_step(&r->shape),
                    rows = st_tensor_rows(&r->shape);
-    struct st_buffer *in = st_buffer(run, "input", r->type, n * rows, false);
-    struct st_buffer *out = st_buffer(run, "output", r->type, rows, true);
+    struct st_buffer *in =
+        st_buffer(run, "input", r->type, n * rows + (r->in_place ? rows : 0), r->in_place);
+    struct st_buffer *out = r->in_place ? in : st_buffer(run, "output", r->type, rows, true);
     if (in && out) {
         fill(run, r, in);
         for (uint64_t i = 0; i < rows; i++) {
@@ -106,7 +107,7 @@ static void run_reduce(struct st_run *run, const struct reduce *r)
         args.shape = r->shape.extent;
         args.rank = r->shape.rank;
         args.axis = r->shape.axis;
-        st_operand(run, "input", offsetof(cb_reduce_args, input), in, 0, in->count);
+        st_operand(run, "input", offsetof(cb_reduce_args, input), in, 0, n * rows);
         st_operand(run, "output", offsetof(cb_reduce_args, output), out, 0, rows);
         st_call(run, CB_OP_REDUCE, &args, r->variant);
     }
@@ -148,7 +149,9 @@ static void grid(struct st_run *run, uint32_t type)
             r.values = i % 2 ? UNIFORM : WIDE_RANGE;
             run_reduce(run, &r);
             r.values = i % 2 ? INFINITE : UNIFORM;
+            r.in_place = 1;
             run_reduce(run, &r);
+            r.in_place = 0;
         }
         if (op == CB_REDUCE_MAX || op == CB_REDUCE_MIN)
             grid_extremes(run, r);

@@ -27,19 +27,15 @@ struct rows {
 
 static uint64_t *make_indices(struct st_run *run, const struct rows *r)
 {
-    uint64_t *indices = malloc((r->n + 1) * sizeof(*indices));
-    if (!indices) {
-        st_fail(run, "", "the self-test has no host memory");
-        return NULL;
-    }
-    for (uint64_t i = 0; i < r->n; i++) {
+    uint64_t *indices = st_host(run, r->n, sizeof(*indices));
+    for (uint64_t i = 0; indices && i < r->n; i++) {
         indices[i] = st_random(&run->random) % (r->rows ? r->rows : 1);
         if (r->order == ALL_THE_SAME)
             indices[i] = r->rows - 1;
         if (r->order == BACKWARDS)
             indices[i] = (r->rows - 1) - i % r->rows;
     }
-    if (r->variant && r->variant->how == ST_INDEX && r->n)
+    if (indices && r->variant && r->variant->how == ST_INDEX && r->n)
         indices[r->n - 1] = r->variant->value;
     return indices;
 }

@@ -7,6 +7,7 @@
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct st_group *const groups[] = {
@@ -100,6 +101,14 @@ void st_skip(struct st_run *run, const char *reason)
         return;
     snprintf(run->text, sizeof(run->text), "%s", reason);
     run->outcome = CB_SELFTEST_SKIPPED;
+}
+
+void *st_host(struct st_run *run, uint64_t n, uint64_t element)
+{
+    void *memory = calloc(n ? n : 1, element);
+    if (!memory)
+        st_fail(run, "", "the self-test has no host memory for %" PRIu64 " elements", n);
+    return memory;
 }
 
 bool st_status(struct st_run *run, const char *call, cb_status got, cb_status want,

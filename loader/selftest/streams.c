@@ -17,6 +17,8 @@ struct scene {
     cb_event *event;
     uint64_t buffer[2];
     cb_error err;
+    /* Host memory of asynchronous copies; it must outlive the streams, whatever fails. */
+    float in[ROUNDS][BYTES / 4], out[ROUNDS][BYTES / 4];
 };
 
 static bool ok(struct scene *s, const char *call, cb_status got)
@@ -106,26 +108,25 @@ static void all_are(struct scene *s, const char *rule, const float *got, float f
 
 static void work_runs_in_order(struct scene *s)
 {
-    float in[ROUNDS][BYTES / 4], out[ROUNDS][BYTES / 4] = { { 0 } };
     for (int i = 0; i < ROUNDS; i++) {
-        fill(in[i], (float)i);
-        if (!put(s, 0, s->buffer[0], in[i], CB_COPY_ASYNC) || !twice(s, 0) || !twice(s, 0) ||
+        fill(s->in[i], (float)i);
+        if (!put(s, 0, s->buffer[0], s->in[i], CB_COPY_ASYNC) || !twice(s, 0) || !twice(s, 0) ||
             !move(s, 0, s->buffer[1], s->buffer[0]) ||
-            !get(s, 0, out[i], s->buffer[1], CB_COPY_ASYNC))
+            !get(s, 0, s->out[i], s->buffer[1], CB_COPY_ASYNC))
             return;
     }
     if (!ok(s, "stream_synchronize", s->api->stream_synchronize(s->self, s->stream[0], &s->err)))
         return;
     for (int i = 0; i < ROUNDS; i++)
-        all_are(s, "work on one stream runs in order", out[i], 4.0f, (float)i);
+        all_are(s, "work on one stream runs in order", s->out[i], 4.0f, (float)i);
 }
 
 static void events_tie_streams(struct scene *s)
 {
-    float in[BYTES / 4], out[BYTES / 4];
+    float *in = s->in[0], *out = s->out[0];
     for (int i = 0; i < ROUNDS; i++) {
         fill(in, (float)i);
-        memset(out, 0, sizeof(out));
+        memset(out, 0, BYTES);
         if (!put(s, 0, s->buffer[0], in, CB_COPY_ASYNC) || !twice(s, 0) ||
             !ok(s, "event_record",
                 s->api->event_record(s->self, s->event, s->stream[0], &s->err)) ||
@@ -144,7 +145,7 @@ static void events_tie_streams(struct scene *s)
 static void events_say_when(struct scene *s)
 {
     static const char rule[] = "an event is done once all that was queued before it is";
-    float in[BYTES / 4], out[BYTES / 4] = { 0 };
+    float *in = s->in[0], *out = s->out[0];
     uint32_t done = 77;
     fill(in, 1.0f);
     if (!put(s, 0, s->buffer[0], in, CB_COPY_ASYNC) || !twice(s, 0) ||
@@ -178,7 +179,7 @@ static void event_never_recorded_is_done(struct scene *s)
 
 static void blocking_copy_waits_for_its_stream(struct scene *s)
 {
-    float in[BYTES / 4], out[BYTES / 4] = { 0 };
+    float *in = s->in[0], *out = s->out[0];
     fill(in, 3.0f);
     if (put(s, 0, s->buffer[0], in, CB_COPY_ASYNC) && twice(s, 0) && twice(s, 0) &&
         get(s, 0, out, s->buffer[0], 0))
@@ -187,22 +188,21 @@ static void blocking_copy_waits_for_its_stream(struct scene *s)
 
 static void synchronize_waits_for_all(struct scene *s)
 {
-    float in[2][BYTES / 4], out[2][BYTES / 4] = { { 0 } };
     for (int i = 0; i < 2; i++) {
-        fill(in[i], (float)i);
-        if (!put(s, i, s->buffer[i], in[i], CB_COPY_ASYNC) ||
-            !get(s, i, out[i], s->buffer[i], CB_COPY_ASYNC))
+        fill(s->in[i], (float)i);
+        if (!put(s, i, s->buffer[i], s->in[i], CB_COPY_ASYNC) ||
+            !get(s, i, s->out[i], s->buffer[i], CB_COPY_ASYNC))
             return;
     }
     if (!ok(s, "synchronize", s->api->synchronize(s->self, &s->err)))
         return;
     for (int i = 0; i < 2; i++)
-        all_are(s, "synchronize waits for every stream", out[i], 1.0f, (float)i);
+        all_are(s, "synchronize waits for every stream", s->out[i], 1.0f, (float)i);
 }
 
 static void stream_destroy_waits(struct scene *s)
 {
-    float in[BYTES / 4], out[BYTES / 4] = { 0 };
+    float *in = s->in[0], *out = s->out[0];
     fill(in, 5.0f);
     if (!put(s, 0, s->buffer[0], in, CB_COPY_ASYNC) || !twice(s, 0) ||
         !get(s, 0, out, s->buffer[0], CB_COPY_ASYNC))
@@ -215,7 +215,7 @@ static void stream_destroy_waits(struct scene *s)
 /* The default stream is NULL: all but destroying it works. */
 static void default_stream(struct scene *s)
 {
-    float in[BYTES / 4], out[BYTES / 4] = { 0 };
+    float *in = s->in[0], *out = s->out[0];
     fill(in, 7.0f);
     refused(s, "stream_destroy of NULL", s->api->stream_destroy(s->self, NULL, &s->err),
             CB_INVALID_ARGUMENT);

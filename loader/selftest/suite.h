@@ -175,6 +175,10 @@ bool st_full(const struct st_run *run);
 bool st_status(struct st_run *run, const char *call, cb_status got, cb_status want,
                const cb_error *err);
 
+/* Zeroed host memory for n elements, to be freed with free. NULL, and the case has failed, when
+ * memory is short. */
+void *st_host(struct st_run *run, uint64_t n, uint64_t element);
+
 /* A buffer of the case. NULL, and the case has failed, when memory is short. */
 struct st_buffer *st_buffer(struct st_run *run, const char *name, uint32_t type, uint64_t count,
                             bool output);
