@@ -104,13 +104,31 @@ void st_buffer_shift(struct st_buffer *b, uint64_t lead)
     memmove(at(b, b->before, 0), from, b->count * b->element);
 }
 
+bool st_alloc(struct st_run *run, uint64_t bytes, uint64_t *out)
+{
+    cb_error err;
+    cb_error_init(&err);
+    const cb_status st = cb_alloc(run->be, bytes, out, &err);
+    if (st != CB_UNSUPPORTED)
+        return st_status(run, "alloc", st, CB_OK, &err);
+    st_skip(run, err.msg);
+    return false;
+}
+
+bool st_free(struct st_run *run, uint64_t ptr)
+{
+    cb_error err;
+    cb_error_init(&err);
+    return st_status(run, "free", cb_free(run->be, ptr, &err), CB_OK, &err);
+}
+
 bool st_buffers_up(struct st_run *run)
 {
     cb_error err;
     cb_error_init(&err);
     for (uint32_t i = 0; i < run->n_buffers; i++) {
         struct st_buffer *b = &run->buffers[i];
-        if (!st_status(run, "alloc", cb_alloc(run->be, b->bytes, &b->base, &err), CB_OK, &err))
+        if (!st_alloc(run, b->bytes, &b->base))
             return false;
         if (!st_status(run, "copy_htod", cb_upload(run->be, b->base, b->before, b->bytes, &err),
                        CB_OK, &err))
@@ -135,12 +153,10 @@ bool st_buffers_down(struct st_run *run)
 
 void st_buffers_drop(struct st_run *run)
 {
-    cb_error err;
-    cb_error_init(&err);
     for (uint32_t i = 0; i < run->n_buffers; i++) {
         struct st_buffer *b = &run->buffers[i];
         if (b->base)
-            st_status(run, "free", cb_free(run->be, b->base, &err), CB_OK, &err);
+            st_free(run, b->base);
         b->base = 0;
     }
 }

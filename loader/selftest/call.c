@@ -4,6 +4,7 @@
 
 #include "compute_backend_plugin.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ARGS_ROOM   (CB_ARGS_SIZE_MAX + 8)
@@ -94,9 +95,10 @@ static bool names_one(const char *text, const char *names)
 
 /* A message names the op and the argument, and fits its field. */
 static void check_message(struct st_run *run, uint32_t op, cb_status got, const cb_error *err,
-                          const char *names)
+                          const char *names, const char *values)
 {
-    static const char rule[] = "an error has a message that names the op and the argument";
+    static const char rule[] = "an error has a message that names the op, the argument and its "
+                               "value";
     if (!memchr(err->msg, 0, sizeof(err->msg)) || !memchr(err->where, 0, sizeof(err->where)))
         st_fail(run, rule, "%s: the message is not terminated", cb_op_name(op));
     else if (!err->msg[0])
@@ -108,10 +110,12 @@ static void check_message(struct st_run *run, uint32_t op, cb_status got, const 
         st_fail(run, rule, "the message does not name %s: %s", cb_op_name(op), err->msg);
     else if (names && !names_one(err->msg, names))
         st_fail(run, rule, "%s: the message does not name %s: %s", cb_op_name(op), names, err->msg);
+    else if (values && !names_one(err->msg, values))
+        st_fail(run, rule, "%s: the message does not say %s: %s", cb_op_name(op), values, err->msg);
 }
 
 bool st_attempt(struct st_run *run, uint32_t op, const void *args, cb_status want,
-                const char *names)
+                const char *names, const char *values)
 {
     cb_error err, untouched;
     memset(&err, 0x5a, sizeof(err));
@@ -128,7 +132,7 @@ bool st_attempt(struct st_run *run, uint32_t op, const void *args, cb_status wan
     if (!st_status(run, cb_op_name(op), got, want, &err))
         return false;
     if (want != CB_OK)
-        check_message(run, op, got, &err, names);
+        check_message(run, op, got, &err, names, values);
     return run->outcome != CB_SELFTEST_FAILED;
 }
 
@@ -178,16 +182,12 @@ static void spoil_pointer(struct st_run *run, void *args, const struct st_varian
         run->outcome = ST_VOID;
         return;
     }
-    cb_error err;
-    cb_error_init(&err);
     uint64_t address = 0;
     switch (v->value) {
     case ST_POINTER_NULL: break;
     case ST_POINTER_MISALIGNED: address = st_address(o->buffer, o->at) + 1; break;
     case ST_POINTER_FREED:
-        if (!st_status(run, "alloc", cb_alloc(run->be, o->buffer->bytes, &address, &err), CB_OK,
-                       &err) ||
-            !st_status(run, "free", cb_free(run->be, address, &err), CB_OK, &err))
+        if (!st_alloc(run, o->buffer->bytes, &address) || !st_free(run, address))
             return;
         break;
     case ST_POINTER_SHORT:
@@ -198,10 +198,20 @@ static void spoil_pointer(struct st_run *run, void *args, const struct st_varian
     put_u64(args, o->field, address);
 }
 
+/* What a message may say of the value of a spoiled field; NULL when it need not. */
+static const char *value_text(const struct st_variant *v, char text[64])
+{
+    if (v->how != ST_FIELD || v->related || v->target)
+        return NULL;
+    snprintf(text, 64, "%" PRIu64 "|0x%" PRIx64 "%s", v->value, v->value, v->value ? "" : "|NULL");
+    return text;
+}
+
 /* Calls what must fail. supports sees a fault unless it is one of a pointer. */
 static void call_fault(struct st_run *run, uint32_t op, void *args, const struct st_variant *v)
 {
     const char *names = v->names;
+    char values[64];
     if (v->how == ST_POINTER) {
         spoil_pointer(run, args, v);
         if (run->outcome != CB_SELFTEST_PASSED)
@@ -220,9 +230,23 @@ static void call_fault(struct st_run *run, uint32_t op, void *args, const struct
             st_fail(run, "what supports does not say no to may not fail for its arguments",
                     "supports does not say no");
     }
-    if (st_attempt(run, op, v->how == ST_ARGS_NULL ? NULL : args, v->status, names) &&
+    if (st_attempt(run, op, v->how == ST_ARGS_NULL ? NULL : args, v->status, names,
+                   value_text(v, values)) &&
         st_buffers_down(run))
         st_buffers_kept(run);
+}
+
+/* Puts what the variant says into its field. */
+static void spoil_field(void *args, const struct st_variant *v)
+{
+    unsigned char *field = (unsigned char *)args + v->field;
+    const uint32_t narrow = (uint32_t)v->value;
+    if (v->target)
+        memcpy(field, (const void *)&v->target, sizeof(v->target));
+    else if (v->width == sizeof(narrow))
+        memcpy(field, &narrow, sizeof(narrow));
+    else
+        memcpy(field, &v->value, sizeof(v->value));
 }
 
 /* The struct of a later minor: accepted as long as what is not known is zero. */
@@ -237,7 +261,7 @@ static bool call_valid(struct st_run *run, uint32_t op, void *args, cb_stream *s
 {
     cb_error err;
     cb_error_init(&err);
-    if (!st_attempt(run, op, args, CB_OK, NULL))
+    if (!st_attempt(run, op, args, CB_OK, NULL, NULL))
         return false;
     memset(args, 0xff, entries[op].size);
     const cb_status st = stream ? run->be.api->stream_synchronize(run->be.self, stream, &err)
@@ -311,10 +335,7 @@ void st_call(struct st_run *run, uint32_t op, const void *args, const struct st_
             call_fault(run, op, room, v);
         break;
     case ST_FIELD:
-        if (v->target)
-            memcpy((unsigned char *)room + v->field, (const void *)&v->target, v->width);
-        else
-            memcpy((unsigned char *)room + v->field, &v->value, v->width);
+        spoil_field(room, v);
         call_fault(run, op, room, v);
         break;
     default: call_fault(run, op, room, v);

@@ -53,7 +53,7 @@ static bool run_once(struct st_run *run, uint32_t op, const void *args, bool shi
     if (!st_buffers_up(run))
         return false;
     st_point(run, room);
-    return st_attempt(run, op, room, CB_OK, NULL) &&
+    return st_attempt(run, op, room, CB_OK, NULL, NULL) &&
            st_status(run, "synchronize", cb_synchronize(run->be, &err), CB_OK, &err) &&
            st_buffers_down(run);
 }

@@ -11,20 +11,6 @@
 /* What a copy must not move stays this. */
 static const unsigned char untouched[64] = { 0xa5, 0x5a, 0xa5, 0x5a, 0xa5, 0x5a, 0xa5, 0x5a };
 
-static bool alloc(struct st_run *run, uint64_t bytes, uint64_t *out)
-{
-    cb_error err;
-    cb_error_init(&err);
-    return st_status(run, "alloc", cb_alloc(run->be, bytes, out, &err), CB_OK, &err);
-}
-
-static bool give_back(struct st_run *run, uint64_t ptr)
-{
-    cb_error err;
-    cb_error_init(&err);
-    return st_status(run, "free", cb_free(run->be, ptr, &err), CB_OK, &err);
-}
-
 static bool up(struct st_run *run, uint64_t dst, const void *src, uint64_t bytes, cb_status want)
 {
     cb_error err;
@@ -90,8 +76,8 @@ static void alloc_sizes(struct st_run *run)
                     err.msg);
     }
     uint64_t ptr = 0;
-    if (alloc(run, 1, &ptr))
-        give_back(run, ptr);
+    if (st_alloc(run, 1, &ptr))
+        st_free(run, ptr);
 }
 
 static void alloc_zero_filled(struct st_run *run)
@@ -101,14 +87,14 @@ static void alloc_zero_filled(struct st_run *run)
     for (uint64_t i = 0; zeroes && i < ST_COUNT(sizes) * 3; i++) {
         const uint64_t bytes = sizes[i / 3];
         uint64_t ptr = 0;
-        if (!alloc(run, bytes, &ptr))
+        if (!st_alloc(run, bytes, &ptr))
             break;
         memset(got, 0xff, bytes);
         if (down(run, got, ptr, bytes, CB_OK))
             same(run, "memory from alloc is zero-filled", got, zeroes, bytes);
         memset(got, 0xee, bytes);
         up(run, ptr, got, bytes, CB_OK);
-        give_back(run, ptr);
+        st_free(run, ptr);
     }
     free(zeroes);
 }
@@ -119,7 +105,7 @@ static void alloc_addresses(struct st_run *run)
     uint64_t ptr[64] = { 0 }, end = FIRST_ADDRESS - LEAST_GAP;
     for (uint64_t i = 0; i < ST_COUNT(ptr); i++) {
         const uint64_t bytes = 1 + i * 37 % 5000;
-        if (!alloc(run, bytes, &ptr[i]))
+        if (!st_alloc(run, bytes, &ptr[i]))
             break;
         if (ptr[i] % 64 || ptr[i] < end + LEAST_GAP)
             st_fail(run,
@@ -129,26 +115,26 @@ static void alloc_addresses(struct st_run *run)
                     ptr[i], end);
         end = ptr[i] + bytes;
         if (i % 2) {
-            give_back(run, ptr[i]);
+            st_free(run, ptr[i]);
             ptr[i] = 0;
         }
     }
     for (uint64_t i = 0; i < ST_COUNT(ptr); i++) {
         if (ptr[i])
-            give_back(run, ptr[i]);
+            st_free(run, ptr[i]);
     }
 }
 
 static void free_faults(struct st_run *run)
 {
     uint64_t ptr = 0;
-    if (!alloc(run, 256, &ptr))
+    if (!st_alloc(run, 256, &ptr))
         return;
     refused_free(run, "free of 0", 0);
     refused_free(run, "free of an interior address", ptr + 64);
     refused_free(run, "free of an address beyond", ptr + 256);
     refused_free(run, "free of a host address", (uint64_t)(uintptr_t)run);
-    if (give_back(run, ptr))
+    if (st_free(run, ptr))
         refused_free(run, "free of what was freed", ptr);
 }
 
@@ -158,7 +144,7 @@ static void use_after_free(struct st_run *run)
     unsigned char host[64];
     uint64_t freed = 0, live = 0;
     memcpy(host, untouched, sizeof(host));
-    if (!alloc(run, 64, &freed) || !give_back(run, freed) || !alloc(run, 64, &live))
+    if (!st_alloc(run, 64, &freed) || !st_free(run, freed) || !st_alloc(run, 64, &live))
         return;
     up(run, live, untouched, 64, CB_OK);
     down(run, host, freed, 64, CB_INVALID_ARGUMENT);
@@ -168,7 +154,7 @@ static void use_after_free(struct st_run *run)
     across(run, live, freed, 64, CB_INVALID_ARGUMENT);
     if (down(run, host, live, 64, CB_OK))
         same(run, rule, host, untouched, sizeof(host));
-    give_back(run, live);
+    st_free(run, live);
 }
 
 static void copy_too_long(struct st_run *run)
@@ -176,9 +162,9 @@ static void copy_too_long(struct st_run *run)
     static const char rule[] = "a copy longer than what is left of the buffer moves nothing";
     unsigned char host[64], zeroes[64] = { 0 };
     uint64_t a = 0, b = 0;
-    if (!alloc(run, 32, &a))
+    if (!st_alloc(run, 32, &a))
         return;
-    if (alloc(run, 64, &b)) {
+    if (st_alloc(run, 64, &b)) {
         up(run, a, untouched, 33, CB_INVALID_ARGUMENT);
         up(run, a + 1, untouched, 32, CB_INVALID_ARGUMENT);
         up(run, a + 32, untouched, 1, CB_INVALID_ARGUMENT);
@@ -194,15 +180,15 @@ static void copy_too_long(struct st_run *run)
         same(run, rule, host, untouched, sizeof(host));
         if (down(run, host, b, 64, CB_OK))
             same(run, rule, host, zeroes, 64);
-        give_back(run, b);
+        st_free(run, b);
     }
-    give_back(run, a);
+    st_free(run, a);
 }
 
 static void copy_nothing_or_null(struct st_run *run)
 {
     uint64_t ptr = 0;
-    if (!alloc(run, 64, &ptr))
+    if (!st_alloc(run, 64, &ptr))
         return;
     up(run, 0, NULL, 0, CB_OK);
     up(run, UINT64_MAX, untouched, 0, CB_OK);
@@ -212,7 +198,7 @@ static void copy_nothing_or_null(struct st_run *run)
     up(run, ptr, NULL, 8, CB_INVALID_ARGUMENT);
     down(run, NULL, ptr, 8, CB_INVALID_ARGUMENT);
     up(run, 0, untouched, 8, CB_INVALID_ARGUMENT);
-    give_back(run, ptr);
+    st_free(run, ptr);
 }
 
 static void copy_args(struct st_run *run)
@@ -221,7 +207,7 @@ static void copy_args(struct st_run *run)
     cb_error_init(&err);
     unsigned char host[64];
     uint64_t ptr = 0;
-    if (!alloc(run, 64, &ptr))
+    if (!st_alloc(run, 64, &ptr))
         return;
     cb_copy_htod_args args = { CB_ARGS(cb_copy_htod_args), .dst = ptr, .src = untouched,
                                .bytes = 64 };
@@ -240,7 +226,7 @@ static void copy_args(struct st_run *run)
               CB_INVALID_ARGUMENT, &err);
     if (down(run, host, ptr, 64, CB_OK))
         same(run, "a copy that fails moves nothing", host, (const unsigned char[64]){ 0 }, 64);
-    give_back(run, ptr);
+    st_free(run, ptr);
 }
 
 /* Odd offsets, and ranges that overlap forwards and backwards. */
@@ -249,7 +235,7 @@ static void copy_bytes(struct st_run *run)
     static const char rule[] = "copies move the bytes, as if through a temporary";
     unsigned char want[257], got[257];
     uint64_t ptr = 0;
-    if (!alloc(run, sizeof(want), &ptr))
+    if (!st_alloc(run, sizeof(want), &ptr))
         return;
     for (size_t i = 0; i < sizeof(want); i++)
         want[i] = (unsigned char)st_random(&run->random);
@@ -266,7 +252,7 @@ static void copy_bytes(struct st_run *run)
     memset(got, 0, sizeof(got));
     if (down(run, got + 1, ptr + 99, 57, CB_OK))
         same(run, rule, got + 1, want + 99, 57);
-    give_back(run, ptr);
+    st_free(run, ptr);
 }
 
 static void memset_bytes(struct st_run *run)
@@ -279,7 +265,7 @@ static void memset_bytes(struct st_run *run)
     cb_error_init(&err);
     unsigned char want[100] = { 0 }, got[100];
     uint64_t ptr = 0;
-    if (!alloc(run, sizeof(want), &ptr))
+    if (!st_alloc(run, sizeof(want), &ptr))
         return;
     st_status(run, "memset", cb_memset(run->be, ptr + 3, 0xfe, 55, NULL, &err), CB_OK, &err);
     memset(want + 3, 0xfe, 55);
@@ -292,7 +278,7 @@ static void memset_bytes(struct st_run *run)
               &err);
     if (down(run, got, ptr, sizeof(got), CB_OK))
         same(run, "memset sets its bytes and no other", got, want, sizeof(got));
-    give_back(run, ptr);
+    st_free(run, ptr);
 }
 
 static void memory_info(struct st_run *run)
@@ -310,10 +296,10 @@ static void memory_info(struct st_run *run)
     uint64_t ptr = 0;
     const compute_backend_v1 *api = run->be.api;
     st_status(run, "memory_info", api->memory_info(run->be.self, &before, &err), CB_OK, &err);
-    if (!alloc(run, 12345, &ptr))
+    if (!st_alloc(run, 12345, &ptr))
         return;
     st_status(run, "memory_info", api->memory_info(run->be.self, &during, &err), CB_OK, &err);
-    give_back(run, ptr);
+    st_free(run, ptr);
     st_status(run, "memory_info", api->memory_info(run->be.self, &after, &err), CB_OK, &err);
     if (during.live_bytes != before.live_bytes + 12345 ||
         during.live_count != before.live_count + 1 || after.live_bytes != before.live_bytes ||
@@ -344,9 +330,11 @@ static void grid(struct st_run *run, uint32_t type)
 {
     (void)type;
     for (size_t i = 0; i < ST_COUNT(cases); i++) {
+        uint64_t ptr = 0;
         if (!st_begin(run, "memory:%s", cases[i].name))
             continue;
-        cases[i].check(run);
+        if (st_alloc(run, 1, &ptr) && st_free(run, ptr))
+            cases[i].check(run);
         st_end(run);
     }
 }

@@ -20,6 +20,7 @@ enum values {
     ONE_NAN,
     INFINITE,
     ONES,
+    LARGE_FIRST, /* 2^p, to which a plain sum of p bits can add no 1 */
 };
 
 struct reduce {
@@ -70,8 +71,8 @@ static void fill(struct st_run *run, const struct reduce *r, struct st_buffer *i
             v = dice % 2 ? 0.0 : -0.0;
         else if (r->values == INFINITE && dice % 8 == 0)
             v = r->op == CB_REDUCE_MIN ? INFINITY : -INFINITY;
-        else if (r->values == ONES)
-            v = 1.0;
+        else if (r->values == ONES || r->values == LARGE_FIRST)
+            v = r->values == LARGE_FIRST && i == 0 ? 1.0 / st_unit(r->type) : 1.0;
         st_set(in, i, v);
     }
     if (r->values == ONE_NAN && r->nan_at < in->count)
@@ -80,7 +81,8 @@ static void fill(struct st_run *run, const struct reduce *r, struct st_buffer *i
 
 static void run_reduce(struct st_run *run, const struct reduce *r)
 {
-    static const char *const values[] = { "", ",wide", ",zeroes", ",nan", ",infinite", ",ones" };
+    static const char *const values[] = { "",          ",wide", ",zeroes",     ",nan",
+                                          ",infinite", ",ones", ",large_first" };
     char text[ST_TENSOR_TEXT];
     if (!st_begin(run, "reduce:%s,%s,%s%s%.0" PRIu64 "%s%s%s", st_type_name(r->type),
                   op_names[r->op], st_tensor_text(&r->shape, text), values[r->values], r->nan_at,
@@ -139,6 +141,10 @@ static void grid_long(struct st_run *run, struct reduce r)
         r.shape = (struct st_tensor){ { lengths[i] }, 1, 0 };
         run_reduce(run, &r);
     }
+    r.values = LARGE_FIRST;
+    r.shape = (struct st_tensor){ { 300000 }, 1, 0 };
+    if (r.type != CB_F16) /* which has no 2^24 */
+        run_reduce(run, &r);
 }
 
 static void grid(struct st_run *run, uint32_t type)

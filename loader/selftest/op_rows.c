@@ -161,9 +161,10 @@ static void scatter_sample(struct st_run *run, uint32_t type, const struct st_va
     sample(run, CB_OP_SCATTER, type, variant);
 }
 
-#define INDEX(label, value)                                                                        \
+#define INDEX(text, what)                                                                          \
     {                                                                                              \
-        label, ST_INDEX, 0, 0, value, CB_INVALID_ARGUMENT, "indices|index", NULL                   \
+        .label = text, .how = ST_INDEX, .value = what, .status = CB_INVALID_ARGUMENT,              \
+        .names = "indices|index"                                                                   \
     }
 
 /* The sample's table has 4 rows of 3, and 5 indices. */

@@ -8,7 +8,8 @@
  *
  * A case has a name, its spec: "gemm:f32,nt,m=17,n=33,k=5". Before the colon stands the group's
  * subject, after it the element type where there is one, then the case's parameters. The values of
- * a case depend on its spec and the seed only, so a spec used as a filter repeats just that case.
+ * a case depend on its spec and the seed only, so a spec used as a filter, in the mode that it came
+ * from, repeats just that case.
  *
  * Threads: a run uses the calling thread alone; runs on different backends do not see each other.
  * Output:  none, but for the report callback.

@@ -179,6 +179,10 @@ bool st_status(struct st_run *run, const char *call, cb_status got, cb_status wa
  * memory is short. */
 void *st_host(struct st_run *run, uint64_t n, uint64_t element);
 
+/* Device memory. False: the case has failed, or is skipped since the backend has no memory. */
+bool st_alloc(struct st_run *run, uint64_t bytes, uint64_t *out);
+bool st_free(struct st_run *run, uint64_t ptr);
+
 /* A buffer of the case. NULL, and the case has failed, when memory is short. */
 struct st_buffer *st_buffer(struct st_run *run, const char *name, uint32_t type, uint64_t count,
                             bool output);
@@ -233,21 +237,30 @@ struct st_variant {
     cb_status status;   /* what the call must answer */
     const char *names;  /* what the message must name, alternatives separated by '|'; nullable */
     const void *target; /* of ST_FIELD: what the field is to point to, instead of value */
+    bool related;       /* of ST_FIELD: the message may give another argument's value instead */
 };
-#define ST_UNKNOWN(label, type, member, value, names)                                              \
+#define ST_REFUSED(text, type, member, what, answer, named)                                        \
     {                                                                                              \
-        label, ST_FIELD, offsetof(type, member), sizeof(((type *)0)->member), (uint64_t)(value),   \
-            CB_UNSUPPORTED, names, NULL                                                            \
+        .label = text, .how = ST_FIELD, .field = offsetof(type, member),                           \
+        .width = sizeof(((type *)0)->member), .value = what, .status = answer, .names = named      \
     }
+/* A value that the contract forbids, and one that it leaves to a later minor. */
+#define ST_BAD(text, type, member, what, named)                                                    \
+    ST_REFUSED(text, type, member, what, CB_INVALID_ARGUMENT, named)
+#define ST_UNKNOWN(text, type, member, what, named)                                                \
+    ST_REFUSED(text, type, member, what, CB_UNSUPPORTED, named)
+/* A value that is wrong because of another one, which the message may give instead. */
+#define ST_BAD_RELATED(text, type, member, what, named)                                            \
+    {                                                                                              \
+        .label = text, .how = ST_FIELD, .field = offsetof(type, member),                           \
+        .width = sizeof(((type *)0)->member), .value = what, .status = CB_INVALID_ARGUMENT,        \
+        .names = named, .related = true                                                            \
+    }
+/* A pointer field that is to point to something bad. */
 #define ST_BAD_POINTER(text, type, member, to, named)                                              \
     {                                                                                              \
         .label = text, .how = ST_FIELD, .field = offsetof(type, member), .width = sizeof(void *),  \
         .status = CB_INVALID_ARGUMENT, .names = named, .target = to                                \
-    }
-#define ST_BAD(label, type, member, value, names)                                                  \
-    {                                                                                              \
-        label, ST_FIELD, offsetof(type, member), sizeof(((type *)0)->member), (uint64_t)(value),   \
-            CB_INVALID_ARGUMENT, names, NULL                                                       \
     }
 
 /* Names a pointer field of args, for st_call. */
@@ -258,9 +271,10 @@ void st_operand(struct st_run *run, const char *names, uint64_t field, struct st
  * it (NULL: none), and all buffers are compared. args is of the op's 1.0 size. */
 void st_call(struct st_run *run, uint32_t op, const void *args, const struct st_variant *variant);
 
-/* One call that must answer `want`; on an error the message must name the op and one of names. */
+/* One call that must answer `want`; on an error the message must name the op, one of names and one
+ * of values (both separated by '|', both nullable). */
 bool st_attempt(struct st_run *run, uint32_t op, const void *args, cb_status want,
-                const char *names);
+                const char *names, const char *values);
 /* Puts the addresses of the operands into args. */
 void st_point(struct st_run *run, void *args);
 

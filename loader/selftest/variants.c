@@ -2,9 +2,10 @@
 /* What is done to a valid case of every op. All args structs begin alike: size, a type, flags. */
 #include "suite.h"
 
-#define POINTER(operand, label, how)                                                               \
+#define POINTER(operand, text, what)                                                               \
     {                                                                                              \
-        "operand" #operand "=" label, ST_POINTER, operand, 0, how, CB_INVALID_ARGUMENT, NULL, NULL \
+        .label = "operand" #operand "=" text, .how = ST_POINTER, .field = operand, .value = what,  \
+        .status = CB_INVALID_ARGUMENT                                                              \
     }
 #define POINTERS(operand)                                                                          \
     POINTER(operand, "null", ST_POINTER_NULL),                                                     \

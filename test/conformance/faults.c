@@ -59,25 +59,36 @@ static void keep_first_failure(void *ctx, const cb_selftest_result *result)
         snprintf(first, FOUND_MAX, "%s: %s", result->spec, result->text);
 }
 
-static void selftest_finds(void **state)
+/* Runs the cases of a filter on a backend whose table is broken in one slot (NULL: in none). */
+static cb_selftest_summary run_broken(const struct fault *fault, const char *filter,
+                                      char first[FOUND_MAX])
 {
-    const struct fault *fault = *state;
-    char first[FOUND_MAX] = "";
     cb_backend be = test_open(NULL);
     compute_backend_v1 broken = *be.api;
     right = be.api;
-    memcpy((char *)&broken + fault->slot, (const void *)&fault->function, sizeof(fault->function));
+    if (fault)
+        memcpy((char *)&broken + fault->slot, (const void *)&fault->function,
+               sizeof(fault->function));
 
     cb_selftest_summary summary;
     cb_selftest_summary_init(&summary);
     cb_selftest_options options;
     cb_selftest_options_init(&options);
-    options.filter = fault->filter;
+    options.filter = filter;
     options.report = keep_first_failure;
     options.ctx = first;
+    first[0] = 0;
     cb_error err = test_error();
     TEST_OK(cb_selftest_run((cb_backend){ &broken, be.self }, &options, &summary, &err), &err);
     test_close(be);
+    return summary;
+}
+
+static void selftest_finds(void **state)
+{
+    const struct fault *fault = *state;
+    char first[FOUND_MAX];
+    const cb_selftest_summary summary = run_broken(fault, fault->filter, first);
     print_message("# %s: found by %s\n", fault->name, first);
     assert_true(summary.failed > 0);
     assert_memory_equal(first, fault->expected, strlen(fault->expected));
@@ -87,15 +98,51 @@ static void selftest_finds(void **state)
 static void selftest_passes_a_table_that_is_right(void **state)
 {
     (void)state;
-    cb_backend be = test_open(NULL);
-    const compute_backend_v1 copy = *be.api;
-    cb_selftest_summary summary;
-    cb_selftest_summary_init(&summary);
-    cb_error err = test_error();
-    TEST_OK(cb_selftest_run((cb_backend){ &copy, be.self }, NULL, &summary, &err), &err);
-    test_close(be);
+    char first[FOUND_MAX];
+    const cb_selftest_summary summary = run_broken(NULL, NULL, first);
+    assert_string_equal(first, "");
     assert_true(summary.passed > 0);
     assert_int_equal(summary.failed, 0);
+}
+
+static void the_spec_of_a_failure_repeats_just_that_case(void **state)
+{
+    (void)state;
+    char first[FOUND_MAX], again[FOUND_MAX], spec[FOUND_MAX];
+    run_broken(&gemm_faults[0], gemm_faults[0].filter, first);
+    snprintf(spec, sizeof(spec), "%.*s", (int)(strstr(first, ": ") - first), first);
+    const cb_selftest_summary summary = run_broken(&gemm_faults[0], spec, again);
+    assert_true(summary.failed > 0);
+    assert_int_equal(summary.passed, 0);
+    assert_string_equal(again, first);
+}
+
+static cb_status says_no(void *self, uint32_t op, const void *args, cb_support *out, cb_error *err)
+{
+    (void)self, (void)op, (void)args, (void)err;
+    out->answer = CB_SUPPORT_NO;
+    strcpy(out->reason, "not built in");
+    return CB_OK;
+}
+
+static void an_op_that_the_backend_lacks_is_skipped_and_not_passed(void **state)
+{
+    (void)state;
+    cb_backend be = test_open(NULL);
+    compute_backend_v1 without = *be.api;
+    without.attention = NULL;
+    without.supports = says_no;
+    cb_selftest_summary summary;
+    cb_selftest_summary_init(&summary);
+    cb_selftest_options options;
+    cb_selftest_options_init(&options);
+    options.filter = "attention";
+    cb_error err = test_error();
+    TEST_OK(cb_selftest_run((cb_backend){ &without, be.self }, &options, &summary, &err), &err);
+    test_close(be);
+    assert_int_equal(summary.passed, 0);
+    assert_int_equal(summary.failed, 0);
+    assert_true(summary.skipped > 0);
 }
 
 static size_t add(struct CMUnitTest *tests, size_t n, const struct fault *faults)
@@ -111,8 +158,10 @@ int main(void)
 {
     static struct CMUnitTest tests[FAULTS_MAX] = {
         cmocka_unit_test(selftest_passes_a_table_that_is_right),
+        cmocka_unit_test(the_spec_of_a_failure_repeats_just_that_case),
+        cmocka_unit_test(an_op_that_the_backend_lacks_is_skipped_and_not_passed),
     };
-    size_t n = 1;
+    size_t n = 3;
     n = add(tests, n, gemm_faults);
     n = add(tests, n, op_faults);
     n = add(tests, n, host_faults);

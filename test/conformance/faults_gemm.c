@@ -214,6 +214,16 @@ static cb_status gemm_does_not_name_the_argument(void *self, const cb_gemm_args 
     return st;
 }
 
+static cb_status gemm_does_not_say_the_value(void *self, const cb_gemm_args *g, cb_error *err)
+{
+    const cb_status st = right->gemm(self, g, err);
+    for (char *c = err && st != CB_OK ? err->msg : ""; *c; c++) {
+        if (*c >= '0' && *c <= '9')
+            *c = '?';
+    }
+    return st;
+}
+
 static cb_status gemm_writes_err_on_success(void *self, const cb_gemm_args *g, cb_error *err)
 {
     const cb_status st = right->gemm(self, g, err);
@@ -285,6 +295,7 @@ const struct fault gemm_faults[] = {
     GEMM(gemm_answers_the_wrong_status),
     GEMM(gemm_leaves_the_message_empty),
     GEMM(gemm_does_not_name_the_argument),
+    GEMM(gemm_does_not_say_the_value),
     GEMM(gemm_writes_err_on_success),
     GEMM(gemm_ignores_unknown_flags),
     FAULT(mixed_swaps_the_precisions, gemm_mixed_precision, "gemm_mixed_precision:f16,*",
