@@ -298,42 +298,104 @@ static void live_counts_what_is_in_the_table(void **state)
     cbc_addr_table_destroy(table);
 }
 
-/* Against a plain array: thousands come, most go, in no order. */
-static void many_allocations_with_holes_are_all_found(void **state)
+/* ---- against a plain list ---- */
+
+enum {
+    LIVE_MAX = 3000
+};
+
+struct entry {
+    uint64_t base, bytes;
+    char *memory;
+};
+
+/* The table, and what must be in it, ascending. */
+struct model {
+    struct cbc_addr_table *table;
+    struct releases releases;
+    struct entry entries[LIVE_MAX];
+    int n;
+    uint64_t seed, gone; /* gone: a base that was removed */
+    unsigned removed;
+};
+
+static uint64_t below(struct model *m, uint64_t bound)
 {
-    enum {
-        COUNT = 5000
-    };
-    static uint64_t address[COUNT];
-    static char memory[COUNT];
-    static unsigned char gone[COUNT];
-    struct releases r;
+    return kit_next(&m->seed) % bound;
+}
+
+/* Sizes of every order, so that the addresses lie in no even spacing. */
+static void add(struct model *m)
+{
+    static char memory[LIVE_MAX * 2];
+    struct entry *e = &m->entries[m->n++];
+    e->bytes = 1 + below(m, UINT64_C(1) << below(m, 34));
+    e->memory = &memory[below(m, sizeof(memory))];
+    e->base = insert(m->table, e->bytes, e->memory);
+}
+
+static void drop(struct model *m, int i)
+{
+    cb_error err = test_error();
+    m->gone = m->entries[i].base;
+    TEST_OK(cbc_addr_table_remove(m->table, m->gone, "test", &err), &err);
+    memmove(&m->entries[i], &m->entries[i + 1], (size_t)(m->n - i - 1) * sizeof(m->entries[0]));
+    m->n--;
+    m->removed++;
+}
+
+static void look(struct model *m)
+{
     struct cbc_pin found;
     cb_error err = test_error();
-    uint64_t seed = 1, live = COUNT, bytes, count;
+    if (m->gone)
+        TEST_STATUS(pin(m->table, m->gone, 1, 1, &found, &err), CB_INVALID_ARGUMENT, &err);
+    if (!m->n)
+        return;
+    const struct entry *e = &m->entries[below(m, (uint64_t)m->n)];
+    const uint64_t at = below(m, e->bytes);
+    TEST_OK(pin(m->table, e->base + at, e->bytes - at, 1, &found, &err), &err);
+    assert_true(found.memory == e->memory && found.offset == at);
+    cbc_addr_table_unpin(m->table, &found, 1);
+    TEST_STATUS(pin(m->table, e->base + e->bytes, 1, 1, &found, &err), CB_INVALID_ARGUMENT, &err);
+    TEST_STATUS(pin(m->table, e->base - 1, 1, 1, &found, &err), CB_INVALID_ARGUMENT, &err);
+}
+
+/* Grows by three in four, then shrinks to nothing: from the old end, the new end, or anywhere. */
+static void wave(struct model *m, int way)
+{
+    uint64_t bytes, count, want = 0;
+    while (m->n < LIVE_MAX) {
+        if (m->n && below(m, 4) == 0)
+            drop(m, (int)below(m, (uint64_t)m->n));
+        else
+            add(m);
+        look(m);
+    }
+    while (m->n > way) { /* the last wave leaves some to destroy */
+        drop(m, way == 0 ? 0 : way == 1 ? m->n - 1 : (int)below(m, (uint64_t)m->n));
+        if (below(m, 8) == 0)
+            add(m);
+        look(m);
+    }
+    for (int i = 0; i < m->n; i++)
+        want += m->entries[i].bytes;
+    cbc_addr_table_live(m->table, &bytes, &count);
+    assert_true(bytes == want && count == (uint64_t)m->n);
+    assert_int_equal(m->releases.total, m->removed);
+}
+
+static void a_table_that_grows_and_shrinks_finds_what_is_in_it_and_nothing_else(void **state)
+{
+    static struct model m;
     (void)state;
-    struct cbc_addr_table *table = make(&r);
-    memset(gone, 0, sizeof(gone));
-    for (int i = 0; i < COUNT; i++)
-        address[i] = insert(table, 16, &memory[i]);
-    while (live > COUNT / 50) {
-        const uint64_t i = kit_next(&seed) % COUNT;
-        TEST_STATUS(cbc_addr_table_remove(table, address[i], "test", &err),
-                    gone[i] ? CB_INVALID_ARGUMENT : CB_OK, &err);
-        live -= !gone[i];
-        gone[i] = 1;
-    }
-    for (int i = 0; i < COUNT; i++) {
-        TEST_STATUS(pin(table, address[i] + 5, 11, 1, &found, &err),
-                    gone[i] ? CB_INVALID_ARGUMENT : CB_OK, &err);
-        if (gone[i])
-            continue;
-        assert_ptr_equal(found.memory, &memory[i]);
-        cbc_addr_table_unpin(table, &found, 1);
-    }
-    cbc_addr_table_live(table, &bytes, &count);
-    assert_true(count == live && bytes == live * 16 && r.total == COUNT - live);
-    cbc_addr_table_destroy(table);
+    m.table = make(&m.releases);
+    m.seed = 1;
+    for (int way = 0; way < 3; way++)
+        wave(&m, way);
+    assert_int_equal(m.n, 2);
+    cbc_addr_table_destroy(m.table);
+    assert_int_equal(m.releases.total, m.removed + 2);
 }
 
 /* ---- threads ---- */
@@ -402,7 +464,7 @@ int main(void)
         cmocka_unit_test(destroy_releases_what_is_left_once_each),
         cmocka_unit_test(the_address_space_ends_without_wrapping),
         cmocka_unit_test(live_counts_what_is_in_the_table),
-        cmocka_unit_test(many_allocations_with_holes_are_all_found),
+        cmocka_unit_test(a_table_that_grows_and_shrinks_finds_what_is_in_it_and_nothing_else),
         cmocka_unit_test(threads_insert_pin_and_remove_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

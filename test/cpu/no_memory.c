@@ -138,15 +138,29 @@ static cb_status step_many(struct world *w, cb_error *err)
     return CB_OK;
 }
 
-static cb_status step_import(struct world *w, cb_error *err)
+static const cb_map_v1 *get_map(struct world *w, void **self)
 {
     cb_extension extension;
     cb_extension_init(&extension);
-    const cb_status status = w->be.api->get_extension(w->be.self, CB_MAP_ID, &extension, err);
-    if (status != CB_OK)
-        return status;
-    const cb_map_v1 *map = extension.api;
-    return map->import_host(extension.self, host_memory, sizeof(host_memory), &w->imported, err);
+    assert_int_equal(w->be.api->get_extension(w->be.self, CB_MAP_ID, &extension, NULL), CB_OK);
+    *self = extension.self;
+    return extension.api;
+}
+
+static cb_status step_import(struct world *w, cb_error *err)
+{
+    void *self;
+    const cb_map_v1 *map = get_map(w, &self);
+    return map->import_host(self, host_memory, sizeof(host_memory), &w->imported, err);
+}
+
+static cb_status step_map(struct world *w, cb_error *err)
+{
+    void *self, *host = NULL;
+    const cb_map_v1 *map = get_map(w, &self);
+    const cb_status status = map->map(self, w->imported, 1, &host, err);
+    w->written |= (status == CB_OK) != (host == host_memory);
+    return status;
 }
 
 static cb_status step_arena(struct world *w, cb_error *err)
@@ -241,6 +255,7 @@ static int run_script(const compute_backend_v1 *api, long n)
     make(&w, step_event);
     make(&w, step_many);
     make(&w, step_import);
+    make(&w, step_map);
     make(&w, step_arena);
     for (w.op = 0; w.op < CB_OP_COUNT; w.op++) {
         make(&w, step_op);
@@ -275,6 +290,24 @@ static void every_failed_allocation_is_out_of_memory_and_the_call_works_again(vo
     print_message("# %ld allocations failed in turn\n", n - 1);
 }
 
+static void destroy_frees_all_that_the_host_left(void **state)
+{
+    struct world w = { .be = { table(), NULL } };
+    (void)state;
+    live = 0;
+    make(&w, step_create);
+    make(&w, step_init);
+    const long instance = live;
+    make(&w, step_stream);
+    make(&w, step_event);
+    make(&w, step_many);
+    make(&w, step_import);
+    make(&w, step_map);
+    assert_true(live > instance + MANY);
+    w.be.api->destroy(w.be.self);
+    assert_int_equal(live, 0);
+}
+
 static void a_failed_create_leaves_out_untouched(void **state)
 {
     cb_create_args args;
@@ -303,6 +336,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failed_allocation_is_out_of_memory_and_the_call_works_again),
+        cmocka_unit_test(destroy_frees_all_that_the_host_left),
         cmocka_unit_test(a_failed_create_leaves_out_untouched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,9 @@
 #ifndef TEST_FIELD_JOB_H
 #define TEST_FIELD_JOB_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "compute_backend.h"
 
 enum {
@@ -22,7 +25,7 @@ static inline cb_status job_run(cb_backend be, cb_error *err)
                           .n = JOB_SIDE,         .k = JOB_SIDE,   .alpha = 1,
                           .lda = JOB_SIDE,       .ldb = JOB_SIDE, .ldc = JOB_SIDE };
     uint64_t *const operands[] = { &args.a, &args.b, &args.c };
-    float *host = __builtin_malloc(bytes);
+    float *host = malloc(bytes);
     cb_status status = host ? CB_OK : CB_OUT_OF_MEMORY;
     for (int i = 0; i < 3 && status == CB_OK; i++)
         status = cb_alloc(be, bytes, operands[i], err);
@@ -47,10 +50,10 @@ static inline cb_status job_run(cb_backend be, cb_error *err)
     for (int i = 0; i < 3; i++)
         if (*operands[i])
             cb_free(be, *operands[i], NULL);
-    __builtin_free(host);
+    free(host);
     if (status == CB_OK && !right && err) {
         cb_error_init(err);
-        __builtin_strcpy(err->msg, "wrong result");
+        strcpy(err->msg, "wrong result");
     }
     return status == CB_OK && !right ? CB_DEVICE_ERROR : status;
 }

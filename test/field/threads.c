@@ -8,6 +8,7 @@
 enum {
     THREADS = 16,
     ROUNDS = 200,
+    SUMS = 2000,
     M = 33,
     N = 65,
     K = 17
