@@ -116,6 +116,6 @@ struct cpu_kernels {
 bool cpu_kernels_select(struct cpu_kernels *kernels, const char *most);
 
 /* The names that cpu_kernels_select takes, for messages. */
-#define CPU_KERNELS_NAMES "auto, reference"
+#define CPU_KERNELS_NAMES "auto, reference, avx2, avx512"
 
 #endif

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "isa.h"
+#include "../kernels/avx2/avx2.h"
+#include "../kernels/avx512/avx512.h"
 #include "../kernels/reference/reference.h"
 
 /* A rung of the ladder: its name, what it needs, and what it does better than those below. */
@@ -16,6 +18,12 @@ struct rung {
 
 static const struct rung rungs[] = {
     { "reference", 0, cpu_reference_kernels },
+#ifdef CPU_HAVE_AVX2
+    { "avx2", CPU_ISA_AVX2, cpu_avx2_kernels },
+#endif
+#ifdef CPU_HAVE_AVX512
+    { "avx512", CPU_ISA_AVX512, cpu_avx512_kernels },
+#endif
 };
 
 bool cpu_kernels_select(struct cpu_kernels *kernels, const char *most)
