@@ -4,4 +4,5 @@
 void cpu_avx512_kernels(struct cpu_kernels *kernels)
 {
     kernels->threaded = true;
+    kernels->gemm = cpu_gemm_avx512;
 }

@@ -5,6 +5,8 @@
 
 #include "../../dispatch/kernels.h"
 
+extern const struct cpu_gemm_kernel cpu_gemm_avx512;
+
 /* Overwrites the slots that this set does better. */
 void cpu_avx512_kernels(struct cpu_kernels *kernels);
 
