@@ -3,6 +3,7 @@
 #ifndef CPU_VEC_AVX2_H
 #define CPU_VEC_AVX2_H
 
+#include <math.h>
 #include <string.h>
 
 #define ISA(name) PASTE(name, _avx2)
@@ -59,6 +60,11 @@ static const int32_t vec_ones[16] = { -1, -1, -1, -1, -1, -1, -1, -1 };
     VEC(E##_m, E##_isneg, (E##_t a),                                                               \
         _mm256_cmpgt_##i(_mm256_setzero_si256(), _mm256_cast##t##_si256(a)))                       \
     VEC(E##_t, E##_select, (E##_m m, E##_t yes, E##_t no), VEC_SELECT(E, t, m, yes, no))           \
+    VEC(E##_m, E##_not_positive, (E##_t a),                                                        \
+        _mm256_or_si256(VEC_COMPARE(E, t, a, E##_zero(), _CMP_NGT_UQ),                             \
+                        VEC_COMPARE(E, t, a, _mm256_set1_##t(INFINITY), _CMP_EQ_OQ)))              \
+    VEC(E##_t, E##_copysign, (E##_t a, E##_t b),                                                   \
+        _mm256_or_##t(E##_abs(a), _mm256_and_##t(b, _mm256_set1_##t(SIGN))))                       \
     VEC(bool, E##_any, (E##_m m), _mm256_movemask_##t(_mm256_castsi256_##t(m)) != 0)               \
     VEC(E##_m, E##_mask, (uint64_t n),                                                             \
         _mm256_loadu_si256((const __m256i *)(const void *)(vec_ones + 8 - n * sizeof(I) / 4)))     \
@@ -137,22 +143,22 @@ VEC_INLINE f64_t f64_split(f64_t x, f64_t *n)
     return _mm256_castsi256_pd(_mm256_sub_epi64(bits, _mm256_slli_epi64(e, 52)));
 }
 
-/* Folds a vector onto itself until one element is left. */
-#define VEC_FOLD(name, op)                                                                         \
-    VEC_INLINE float f32_##name(f32_t a)                                                           \
-    {                                                                                              \
-        __m128 x = _mm_##op##_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));          \
-        x = _mm_##op##_ps(x, _mm_movehl_ps(x, x));                                                 \
-        return _mm_cvtss_f32(_mm_##op##_ss(x, _mm_movehdup_ps(x)));                                \
-    }                                                                                              \
-    VEC_INLINE double f64_##name(f64_t a)                                                          \
-    {                                                                                              \
-        const __m128d x = _mm_##op##_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));   \
-        return _mm_cvtsd_f64(_mm_##op##_sd(x, _mm_unpackhi_pd(x, x)));                             \
+VEC_INLINE f32_t f32_swap(f32_t a, int step)
+{
+    switch (step) {
+    case 0: return _mm256_permute_ps(a, 0xb1);
+    case 1: return _mm256_permute_ps(a, 0x4e);
+    default: return _mm256_permute2f128_ps(a, a, 1);
     }
-VEC_FOLD(sum, add)
-VEC_FOLD(max_of, max)
-VEC_FOLD(min_of, min)
+}
+
+VEC_INLINE f64_t f64_swap(f64_t a, int step)
+{
+    return step ? _mm256_permute2f128_pd(a, a, 1) : _mm256_permute_pd(a, 5);
+}
+
+VEC(float, f32_first, (f32_t a), _mm256_cvtss_f32(a))
+VEC(double, f64_first, (f64_t a), _mm256_cvtsd_f64(a))
 
 /* The f32 elements in two halves. */
 VEC(f64_t, f64_from_f32_low, (f32_t a), _mm256_cvtps_pd(_mm256_castps256_ps128(a)))
@@ -210,7 +216,6 @@ VEC_MEMORY_16(f16)
 #undef VEC_COMPARE
 #undef VEC_SELECT
 #undef VEC_ARITHMETIC
-#undef VEC_FOLD
 #undef VEC_MEMORY_16
 
 #endif

@@ -48,12 +48,12 @@ enum {
     VEC(E##_m, E##_isnan, (E##_t a), _mm512_cmp_##t##_mask(a, a, _CMP_UNORD_Q))                    \
     VEC(E##_m, E##_isneg, (E##_t a), _mm512_movepi##i##_mask(_mm512_cast##t##_si512(a)))           \
     VEC(E##_t, E##_select, (E##_m m, E##_t yes, E##_t no), _mm512_mask_blend_##t(m, no, yes))      \
+    VEC(E##_m, E##_not_positive, (E##_t a), _mm512_fpclass_##t##_mask(a, 0xdf))                    \
+    VEC(E##_t, E##_copysign, (E##_t a, E##_t b),                                                   \
+        _mm512_or_##t(E##_abs(a), _mm512_and_##t(b, _mm512_set1_##t(SIGN))))                       \
     VEC(bool, E##_any, (E##_m m), m != 0)                                                          \
     VEC(E##_m, E##_mask, (uint64_t n), (E##_m)((1u << n) - 1))                                     \
     VEC(E##_t, E##_scale, (E##_t x, E##_t n), _mm512_scalef_##t(x, n))                             \
-    VEC(E##_e, E##_sum, (E##_t a), _mm512_reduce_add_##t(a))                                       \
-    VEC(E##_e, E##_max_of, (E##_t a), _mm512_reduce_max_##t(a))                                    \
-    VEC(E##_e, E##_min_of, (E##_t a), _mm512_reduce_min_##t(a))                                    \
                                                                                                    \
     /* VRANGE orders the zeros, but of a number and a NaN it takes the number. */                  \
     VEC_INLINE E##_t E##_maximum(E##_t a, E##_t b)                                                 \
@@ -83,6 +83,28 @@ enum {
     VEC_DO(E##_stream, (E##_e * p, E##_t x), _mm512_stream_##t(p, x))
 VEC_ARITHMETIC(f32, ps, 32, -0.0f)
 VEC_ARITHMETIC(f64, pd, 64, -0.0)
+
+VEC_INLINE f32_t f32_swap(f32_t a, int step)
+{
+    switch (step) {
+    case 0: return _mm512_permute_ps(a, 0xb1);
+    case 1: return _mm512_permute_ps(a, 0x4e);
+    case 2: return _mm512_shuffle_f32x4(a, a, 0xb1);
+    default: return _mm512_shuffle_f32x4(a, a, 0x4e);
+    }
+}
+
+VEC_INLINE f64_t f64_swap(f64_t a, int step)
+{
+    switch (step) {
+    case 0: return _mm512_permute_pd(a, 0x55);
+    case 1: return _mm512_shuffle_f64x2(a, a, 0xb1);
+    default: return _mm512_shuffle_f64x2(a, a, 0x4e);
+    }
+}
+
+VEC(float, f32_first, (f32_t a), _mm512_cvtss_f32(a))
+VEC(double, f64_first, (f64_t a), _mm512_cvtsd_f64(a))
 
 /* The f32 elements in two halves. */
 VEC(f64_t, f64_from_f32_low, (f32_t a), _mm512_cvtps_pd(_mm512_castps512_ps256(a)))
