@@ -19,6 +19,11 @@ struct gemm_a {
     const void *p;
     uint64_t step, panel; /* from one step, one panel, to the next */
     uint64_t width;       /* rows of a panel, whole vectors, at most a tile's; the last: the rest */
+
+    /* What will be wanted next, as `lines` columns of cache lines, `ahead_step` bytes from a line
+     * to the one below: fetched into L2 on the way. 0 lines: nothing. */
+    const char *ahead;
+    uint64_t ahead_step, lines;
 };
 
 /* lane 1 and step GEMM_LANES is packed, and fastest. */

@@ -16,7 +16,10 @@ TILE
     const REAL *a, *b;
     REAL *c;
     uint64_t k, step_a, step_b, lane_b;
+    const char *ahead; /* a line for each step, to be fetched */
+    uint64_t ahead_step;
     V(m) last;
+    bool full; /* last is all of a vector */
 };
 
 static inline __attribute__((always_inline)) void PASTE(tile_store_, T)(const TILE *t,
@@ -36,7 +39,7 @@ static inline __attribute__((always_inline)) void PASTE(tile_store_, T)(const TI
             x[i] = V(fma)(alpha, sums[i], V(mul)(beta, V(load)(c + i * V(n))));
         x[rows - 1] = V(fma)(alpha, sums[rows - 1], V(mul)(beta, V(load_mask)(end, t->last)));
     }
-    if (out->stream && V(mask_full)(t->last)) {
+    if (out->stream && t->full) {
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++)
             V(stream)(c + i * V(n), x[i]);
@@ -66,8 +69,13 @@ PASTE(tile_run_, T)(const TILE *t, const struct gemm_c *out, const int rows, con
             sums[j][i] = V(zero)();
         }
     }
-    for (uint64_t p = 0; p < k; p++, a += step_a, b += step_b, b5 += step_b) {
+    const char *ahead = t->ahead;
+    const uint64_t ahead_step = t->ahead_step;
+    for (uint64_t p = 0; p < k; p++) {
         V(t) column[GEMM_MV];
+        if (packed)
+            __builtin_prefetch(ahead, 0, 2);
+        ahead += ahead_step;
 #pragma GCC unroll 4
         for (int i = 0; i < rows - 1; i++)
             column[i] = V(load)(a + i * V(n));
@@ -79,6 +87,9 @@ PASTE(tile_run_, T)(const TILE *t, const struct gemm_c *out, const int rows, con
             for (int i = 0; i < rows; i++)
                 sums[j][i] = V(fma)(column[i], x, sums[j][i]);
         }
+        a += step_a;
+        b += step_b;
+        b5 += step_b;
     }
 #pragma GCC unroll 8
     for (int j = 0; j < cols; j++)
@@ -117,24 +128,41 @@ static PASTE(tile_fn_, T) *const PASTE(tiles_, T)[2][GEMM_MV][GEMM_NR] = {
     { GEMM_FOR_ROWS(TILE_ITEMS, 1) },
 };
 
+/* While a tile is computed, lines that will be wanted are fetched, one a step: in the first tile of
+ * a panel of B the next panel, in the last of the others what a->ahead says. */
+static inline void PASTE(tile_ahead_, T)(TILE *t, const struct gemm_a *a, const struct gemm_b *b,
+                                         uint64_t i, uint64_t tiles_left)
+{
+    t->ahead = (const char *)(t->b + b->panel);
+    t->ahead_step = GEMM_LANES * sizeof(REAL);
+    if (i && tiles_left < a->lines) {
+        t->ahead = a->ahead + (a->lines - 1 - tiles_left) * 64;
+        t->ahead_step = a->ahead_step;
+    }
+}
+
 void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct gemm_a *a,
                                 const struct gemm_b *b, const struct gemm_c *c)
 {
     const bool packed = b->lane == 1 && b->step == GEMM_LANES;
-    TILE t = { .k = k, .step_a = a->step, .step_b = b->step, .lane_b = b->lane, .b = b->p };
+    uint64_t tiles = ((m - 1) / a->width) * ((n + b->width - 1) / b->width); /* not first ones */
+    TILE t = { .b = b->p, .k = k, .step_a = a->step, .step_b = b->step, .lane_b = b->lane };
     for (uint64_t j = 0; j < n; j += b->width, t.b += b->panel) {
         const uint64_t cols = n - j < b->width ? n - j : b->width;
         t.a = a->p;
         for (uint64_t i = 0; i < m; i += a->width, t.a += a->panel) {
             const uint64_t rows = m - i < a->width ? m - i : a->width;
             const uint64_t vectors = (rows + V(n) - 1) / V(n);
-            t.last = V(mask)((unsigned)(rows - (vectors - 1) * V(n)));
+            t.last = V(mask)(rows - (vectors - 1) * V(n));
+            t.full = rows == vectors * V(n);
             t.c = (REAL *)c->p + i + j * c->ld;
+            tiles -= i != 0;
+            PASTE(tile_ahead_, T)(&t, a, b, i, tiles);
             PASTE(tiles_, T)[packed][vectors - 1][cols - 1](&t, c);
         }
     }
     if (c->stream)
-        _mm_sfence();
+        vec_fence();
 }
 
 #undef TILE

@@ -57,7 +57,7 @@ static struct plan plan_of(const struct gemm_set *set, const struct gemm_kind *k
     const uint64_t size = kind->type->size;
     struct plan p = { .mr = (uint64_t)set->mv * kind->type->vector };
     p.kc = part(g->k, cache->l1d / 2 / (GEMM_LANES * size) / 8, 8);
-    p.mc = part(g->m, cache->l2 / 2 / (p.kc * size) / p.mr + 1, p.mr);
+    p.mc = part(g->m, cache->l2 * 3 / 8 / (p.kc * size) / p.mr, p.mr);
     p.nc = part(g->n, B_BYTES / (p.kc * size * GEMM_LANES), set->nr);
     p.b_in_place = kind->plain && g->rs_b == 1 && g->m <= 4 * p.mr;
     p.b_bytes = p.b_in_place ? 0 : p.nc / set->nr * GEMM_LANES * p.kc * size;
@@ -154,12 +154,12 @@ static void small(const struct gemm_set *set, const struct gemm_kind *kind,
 {
     const uint64_t mr = (uint64_t)set->mv * kind->type->vector;
     const uint64_t width = height(set, kind, g->m), nr = part(g->n, set->nr, 1);
-    struct gemm_a a = { g->a, g->cs_a, width, width };
+    struct gemm_a a = { g->a, g->cs_a, width, width, NULL, 0, 0 };
     const struct gemm_b b = { g->b, g->rs_b, g->cs_b, g->cs_b * nr, nr };
     const struct gemm_c c = { g->c, g->ldc, g->alpha, g->beta, false };
     if (g->rs_a != 1) {
         kind->pack(memory, (unsigned)mr, (unsigned)width, g->m, g->k, g->a, g->rs_a, g->cs_a);
-        a = (struct gemm_a){ memory, mr, mr * g->k, width };
+        a = (struct gemm_a){ memory, mr, mr * g->k, width, NULL, 0, 0 };
     }
     kind->type->block(g->m, g->n, g->k, &a, &b, &c);
 }
@@ -175,6 +175,7 @@ struct job {
     uint64_t jc, nb, pc, kb; /* where in n and k, and how much of it */
     uint64_t width;          /* of a panel of B */
     uint64_t pieces, piece;  /* of nb: how many, and columns of one */
+    unsigned threads;
     bool stream;
 };
 
@@ -202,6 +203,23 @@ static struct gemm_b panels_of_b(const struct job *job, uint64_t j)
                             job->width };
 }
 
+/* What of A a task will pack: most probably this thread's next. */
+static void look_ahead(const struct job *job, uint64_t task, struct gemm_a *a)
+{
+    const struct cpu_gemm *g = job->g;
+    const uint64_t size = job->kind->size;
+    uint64_t i = task / job->pieces * job->plan.mc, p = job->pc;
+    if (i >= g->m) {
+        i = 0;
+        p += job->kb;
+    }
+    if (p >= g->k)
+        return;
+    a->ahead = at(g->a, i * g->rs_a + p * g->cs_a, size);
+    a->ahead_step = (g->rs_a == 1 ? g->cs_a : g->rs_a) * size;
+    a->lines = ((g->rs_a == 1 ? least(job->plan.mc, g->m - i) : job->kb) * size + 63) / 64;
+}
+
 /* A rectangle of C: mc rows by a piece of the columns. */
 static void multiply(void *ctx, uint64_t task, unsigned thread)
 {
@@ -212,12 +230,13 @@ static void multiply(void *ctx, uint64_t task, unsigned thread)
     const uint64_t m = least(plan->mc, g->m - i), n = least(job->piece, job->nb - j);
     const uint64_t width = height(job->set, job->kind, m);
     char *packed = job->a_packed + thread * plan->a_bytes;
-    const struct gemm_a a = { packed, plan->mr, plan->mr * job->kb, width };
+    struct gemm_a a = { packed, plan->mr, plan->mr * job->kb, width, NULL, 0, 0 };
     const struct gemm_b b = panels_of_b(job, j);
     const struct gemm_c c = { (char *)at(g->c, i + (job->jc + j) * g->ldc, job->kind->type->size),
                               g->ldc, g->alpha, job->pc ? 1 : g->beta, job->stream };
     job->kind->pack(packed, (unsigned)plan->mr, (unsigned)width, m, job->kb,
                     at(g->a, i * g->rs_a + job->pc * g->cs_a, job->kind->size), g->rs_a, g->cs_a);
+    look_ahead(job, task + job->threads, &a);
     job->kind->type->block(m, n, job->kb, &a, &b, &c);
 }
 
@@ -245,7 +264,9 @@ static bool may_stream(const struct gemm_kind *kind, const struct cpu_gemm *g,
 static void blocked(const struct gemm_set *set, const struct gemm_kind *kind,
                     const struct cpu_gemm *g, struct cpu_team *team, unsigned threads, char *memory)
 {
-    struct job job = { .set = set, .kind = kind, .g = g, .plan = plan_of(set, kind, g) };
+    struct job job = {
+        .set = set, .kind = kind, .g = g, .threads = threads, .plan = plan_of(set, kind, g)
+    };
     const struct plan *plan = &job.plan;
     const uint64_t rows = (g->m + plan->mc - 1) / plan->mc;
     job.b_packed = memory;

@@ -8,16 +8,11 @@
 #define GEMM_NR             8 /* columns */
 #define GEMM_FOR_ROWS(X, y) X(1, y) X(2, y) X(3, y)
 #define GEMM_FOR_COLS(X)    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-#define ISA(name)           PASTE(name, _avx512)
 #else
 #define GEMM_MV             2
 #define GEMM_NR             6
 #define GEMM_FOR_ROWS(X, y) X(1, y) X(2, y)
 #define GEMM_FOR_COLS(X)    X(1) X(2) X(3) X(4) X(5) X(6)
-#define ISA(name)           PASTE(name, _avx2)
 #endif
-
-#define PASTE_(a, b) a##b
-#define PASTE(a, b)  PASTE_(a, b)
 
 #endif

@@ -15,7 +15,7 @@ struct gemm_type {
 };
 
 /* y := alpha * M * x + beta * y; M is rows x k, and has at most GEMV_ROWS. One of row and step
- * is 1. */
+ * is 1. Both constants are whole vectors. */
 #define GEMV_ROWS  2048
 #define GEMV_STEPS 2048
 

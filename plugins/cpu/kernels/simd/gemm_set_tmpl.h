@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm of one instruction set: its blocks, its packing, its slot. Included once by a file of the
  * set. */
+#include <string.h>
+
 #include "gemm_block.h"
-#include "gemm_group.h"
 #include "gemm_isa.h"
 #include "gemm_set.h"
-#include "gemm_vec.h"
+#include "gemm_turn.h"
+#include "vec.h"
+
+#define PACK_STEPS 8
 
 #define T     f64
 #define REAL  double
 #define V(op) f64_##op
 #include "gemm_block_tmpl.h"
-#define KIND f64
-#define IN   double
+#define KIND          f64
+#define IN            double
+#define READ(op, ...) f64_##op(__VA_ARGS__)
 #include "gemm_kind_tmpl.h"
 #undef T
 #undef REAL
@@ -22,20 +27,25 @@
 #define REAL  float
 #define V(op) f32_##op
 #include "gemm_block_tmpl.h"
-#define KIND f32
-#define IN   float
+#define KIND          f32
+#define IN            float
+#define READ(op, ...) f32_##op(__VA_ARGS__)
 #include "gemm_kind_tmpl.h"
-#define KIND bf16
-#define IN   uint16_t
+#define KIND          bf16
+#define IN            uint16_t
+#define READ(op, ...) bf16_##op(__VA_ARGS__)
 #include "gemm_kind_tmpl.h"
-#define KIND f16
-#define IN   uint16_t
+#define KIND          f16
+#define IN            uint16_t
+#define READ(op, ...) f16_##op(__VA_ARGS__)
 #include "gemm_kind_tmpl.h"
-#define KIND f32_as_bf16
-#define IN   float
+#define KIND          f32_as_bf16
+#define IN            float
+#define READ(op, ...) bf16_widen(bf16_narrow(f32_##op(__VA_ARGS__)))
 #include "gemm_kind_tmpl.h"
-#define KIND f32_as_f16
-#define IN   float
+#define KIND          f32_as_f16
+#define IN            float
+#define READ(op, ...) f16_widen(f16_narrow(f32_##op(__VA_ARGS__)))
 #include "gemm_kind_tmpl.h"
 #undef T
 #undef REAL

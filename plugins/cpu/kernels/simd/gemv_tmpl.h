@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemv_KIND: a matrix by a vector; included once per kind, without a guard.
- *
- *   KIND     names the loads of gemm_group.h
- *   IN       type in memory
- *   T, REAL  f64, double or f32, float: what is computed with
+/* gemv_KIND: a matrix by a vector; included once per kind, without a guard. See gemm_kind_tmpl.h
+ * for what it is given.
  *
  * The matrix is read once, several lines of it side by side, as streams that the processor sees.
  * Sums, and the vector in blocks of GEMV_STEPS, stay in L1. Every sum is in an order that only its
@@ -14,17 +11,17 @@ static inline __attribute__((always_inline)) void
 PASTE(gemv_add_, KIND)(REAL *sums, const IN *m, uint64_t rows, uint64_t step, const REAL *x,
                        const unsigned columns)
 {
-    uint64_t i = 0;
-    for (; i + GROUP <= rows; i += GROUP) {
-        GROUP_TYPE sum = PASTE(load_, T)(sums + i);
+    for (uint64_t i = 0; i < rows; i += V(n)) {
+        const bool whole = rows - i >= V(n);
+        const V(m) some = V(mask)(whole ? V(n) : rows - i);
+        V(t) sum = V(load)(sums + i);
 #pragma GCC unroll 8
-        for (unsigned s = 0; s < columns; s++)
-            sum = PASTE(fma_, T)(LOAD(m + s * step + i), PASTE(set1_, T)(x[s]), sum);
-        STORE(sums + i, sum);
+        for (unsigned s = 0; s < columns; s++) {
+            const IN *p = m + s * step + i;
+            sum = V(fma)(whole ? LOAD(p) : LOAD_MASK(p, some), V(set1)(x[s]), sum);
+        }
+        V(store)(sums + i, sum);
     }
-    for (; i < rows; i++)
-        for (unsigned s = 0; s < columns; s++)
-            sums[i] = PASTE(fma_one_, T)(LOAD_ONE(m + s * step + i), x[s], sums[i]);
 }
 
 static void PASTE(gemv_columns_, KIND)(REAL *sums, const IN *m, uint64_t rows, uint64_t step,
@@ -37,30 +34,33 @@ static void PASTE(gemv_columns_, KIND)(REAL *sums, const IN *m, uint64_t rows, u
         PASTE(gemv_add_, KIND)(sums, m + p * step, rows, step, x + p, 1);
 }
 
-/* Steps lie next to each other: adds a dot product to each of a few sums. */
+/* Steps lie next to each other: adds a dot product to each of a few sums. x ends in zeros up to a
+ * whole vector. */
 static inline __attribute__((always_inline)) void
 PASTE(gemv_dot_, KIND)(REAL *sums, const IN *m, uint64_t row, uint64_t steps, const REAL *x,
                        const unsigned rows)
 {
-    GROUP_TYPE sum[4][2] = { { { 0 } } };
+    const V(m) rest = V(mask)(steps % V(n));
+    V(t) sum[4][2];
     uint64_t p = 0;
-    for (; p + 2 * GROUP <= steps; p += 2 * GROUP) {
-        const GROUP_TYPE x0 = PASTE(load_, T)(x + p), x1 = PASTE(load_, T)(x + p + GROUP);
+#pragma GCC unroll 4
+    for (unsigned r = 0; r < rows; r++)
+        sum[r][0] = sum[r][1] = V(zero)();
+    for (; p + 2 * V(n) <= steps; p += 2 * V(n)) {
 #pragma GCC unroll 4
         for (unsigned r = 0; r < rows; r++) {
-            sum[r][0] = PASTE(fma_, T)(LOAD(m + r * row + p), x0, sum[r][0]);
-            sum[r][1] = PASTE(fma_, T)(LOAD(m + r * row + p + GROUP), x1, sum[r][1]);
+            const IN *q = m + r * row + p;
+            sum[r][0] = V(fma)(LOAD(q), V(load)(x + p), sum[r][0]);
+            sum[r][1] = V(fma)(LOAD(q + V(n)), V(load)(x + p + V(n)), sum[r][1]);
         }
     }
     for (unsigned r = 0; r < rows; r++) {
-        REAL lanes[GROUP], rest = 0;
-        STORE(lanes, PASTE(add_, T)(sum[r][0], sum[r][1]));
-        for (uint64_t q = p; q < steps; q++)
-            rest = PASTE(fma_one_, T)(LOAD_ONE(m + r * row + q), x[q], rest);
-        for (unsigned half = GROUP / 2; half; half /= 2)
-            for (unsigned l = 0; l < half; l++)
-                lanes[l] += lanes[l + half];
-        sums[r] += lanes[0] + rest;
+        uint64_t q = p;
+        for (; q + V(n) <= steps; q += V(n))
+            sum[r][0] = V(fma)(LOAD(m + r * row + q), V(load)(x + q), sum[r][0]);
+        if (q < steps)
+            sum[r][1] = V(fma)(LOAD_MASK(m + r * row + q, rest), V(load)(x + q), sum[r][1]);
+        sums[r] += V(first)(V(all_add)(V(add)(sum[r][0], sum[r][1])));
     }
 }
 
@@ -74,20 +74,35 @@ static void PASTE(gemv_rows_, KIND)(REAL *sums, const IN *m, uint64_t rows, uint
         PASTE(gemv_dot_, KIND)(sums + i, m + i * row, row, steps, x, 1);
 }
 
+/* The vector in the type that is computed in, and zeros to the end. */
+static void PASTE(gemv_widen_, KIND)(REAL wide[GEMV_STEPS], const IN *x, uint64_t n, uint64_t inc)
+{
+    const V(m) one = V(mask)(1);
+    if (inc == 1) {
+        for (uint64_t i = 0; i < n; i += V(n))
+            V(store)(wide + i, LOAD_MASK(x + i, V(mask)(n - i < V(n) ? n - i : V(n))));
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        V(store_mask)(wide + i, one, LOAD_MASK(x + i * inc, one));
+    for (uint64_t i = n; i % V(n); i++)
+        wide[i] = 0;
+}
+
 static void PASTE(gemv_, KIND)(const struct gemv *v)
 {
     const IN *m = v->m, *x = v->x;
     const REAL alpha = (REAL)v->alpha, beta = (REAL)v->beta;
-    REAL sums[GEMV_ROWS] = { 0 }, wide[GEMV_STEPS], *y = v->y;
+    REAL sums[GEMV_ROWS], wide[GEMV_STEPS], *y = v->y;
+    memset(sums, 0, (v->rows + V(n) - 1) / V(n) * V(n) * sizeof(REAL));
     for (uint64_t p = 0; p < v->k; p += GEMV_STEPS) {
         const uint64_t steps = v->k - p < GEMV_STEPS ? v->k - p : GEMV_STEPS;
-        for (uint64_t q = 0; q < steps; q++)
-            wide[q] = LOAD_ONE(x + (p + q) * v->inc_x);
+        PASTE(gemv_widen_, KIND)(wide, x + p * v->inc_x, steps, v->inc_x);
         if (v->step == 1)
             PASTE(gemv_rows_, KIND)(sums, m + p, v->rows, v->row, steps, wide);
         else
             PASTE(gemv_columns_, KIND)(sums, m + p * v->step, v->rows, v->step, steps, wide);
     }
     for (uint64_t i = 0; i < v->rows; i++, y += v->inc_y)
-        *y = beta == 0 ? alpha * sums[i] : PASTE(fma_one_, T)(alpha, sums[i], beta * *y);
+        *y = beta == 0 ? alpha * sums[i] : alpha * sums[i] + beta * *y;
 }
