@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map_tmpl.h for one element type; op and stream are constants wherever these are inlined. */
 
-VEC_INLINE V(t) M(map_apply)(uint32_t op, V(t) x, V(t) y)
+VEC_INLINE VECT M(map_apply)(uint32_t op, VECT x, VECT y)
 {
     switch (op) {
     case CB_UNARY_RELU: return V(select)(V(le)(x, V(zero)()), V(zero)(), x);
@@ -22,12 +22,12 @@ VEC_INLINE V(t) M(map_apply)(uint32_t op, V(t) x, V(t) y)
 }
 
 /* Elements i..end-1, vector by vector. */
-VEC_INLINE void M(map_part)(uint32_t op, const M(e) * a, const M(e) * b, M(e) * out, uint64_t i,
+VEC_INLINE void M(map_part)(uint32_t op, const ELEM *a, const ELEM *b, ELEM *out, uint64_t i,
                             uint64_t end)
 {
     for (; i < end; i += V(n)) {
-        const V(m) m = V(mask)(end - i < V(n) ? end - i : V(n));
-        const V(t) x = M(load_mask)(a + i, m);
+        const MASK m = V(mask)(end - i < V(n) ? end - i : V(n));
+        const VECT x = M(load_mask)(a + i, m);
         M(store_mask)
         (out + i, m, M(map_apply)(op, x, op < MAP_BINARY ? x : M(load_mask)(b + i, m)));
     }
@@ -38,25 +38,25 @@ VEC_INLINE void M(map_loop)(uint32_t op, const struct cpu_map *g, uint64_t begin
 {
     enum {
         STEP = MAP_UNROLL * V(n),
-        AHEAD = PREFETCH_BYTES / sizeof(M(e))
+        AHEAD = PREFETCH_BYTES / sizeof(ELEM)
     };
-    const M(e) *a = (const M(e) *)g->a + begin,
-               *b = op < MAP_BINARY ? a : (const M(e) *)g->b + begin;
-    M(e) *out = (M(e) *)g->output + begin;
+    const ELEM *a = (const ELEM *)g->a + begin,
+               *b = op < MAP_BINARY ? a : (const ELEM *)g->b + begin;
+    ELEM *out = (ELEM *)g->output + begin;
     uint64_t i = 0;
     if (stream)
-        i = (64 - (uintptr_t)out % 64) % 64 / sizeof(M(e));
+        i = (64 - (uintptr_t)out % 64) % 64 / sizeof(ELEM);
     i = i < n ? i : n;
     M(map_part)(op, a, b, out, 0, i);
     for (; n - i >= STEP; i += STEP) {
-        for (unsigned j = 0; stream && j < STEP; j += 64 / sizeof(M(e))) {
+        for (unsigned j = 0; stream && j < STEP; j += 64 / sizeof(ELEM)) {
             vec_prefetch(a + i + j + AHEAD);
             if (op >= MAP_BINARY)
                 vec_prefetch(b + i + j + AHEAD);
         }
         for (uint64_t j = i; j < i + STEP; j += V(n)) {
-            const V(t) x = M(load)(a + j);
-            const V(t) y = M(map_apply)(op, x, op < MAP_BINARY ? x : M(load)(b + j));
+            const VECT x = M(load)(a + j);
+            const VECT y = M(map_apply)(op, x, op < MAP_BINARY ? x : M(load)(b + j));
             if (stream)
                 M(stream)(out + j, y);
             else

@@ -2,14 +2,14 @@
 /* reduce_tmpl.h for one element type. */
 
 /* A whole vector, or its first n elements and what changes no result. */
-VEC_INLINE V(t) M(reduce_load)(uint32_t op, const M(e) * x, uint64_t n)
+VEC_INLINE VECT M(reduce_load)(uint32_t op, const ELEM *x, uint64_t n)
 {
     if (n >= V(n))
         return M(load)(x);
     return V(select)(V(mask)(n), M(load_mask)(x, V(mask)(n)), V(set1)(REDUCE_NONE(op)));
 }
 
-VEC_INLINE struct wide_sum M(reduce_line_of)(uint32_t op, const M(e) * x, uint64_t n)
+VEC_INLINE struct wide_sum M(reduce_line_of)(uint32_t op, const ELEM *x, uint64_t n)
 {
     enum {
         STEP = 4 * V(n)
@@ -17,10 +17,10 @@ VEC_INLINE struct wide_sum M(reduce_line_of)(uint32_t op, const M(e) * x, uint64
     struct V(acc) acc = V(acc_start)(op);
     uint64_t i = 0;
     for (; n - i >= STEP; i += STEP) {
-        V(t) v[4];
+        VECT v[4];
         for (int j = 0; j < 4; j++)
             v[j] = M(load)(x + i + j * V(n));
-        for (unsigned j = 0; j < STEP * sizeof(M(e)); j += 64)
+        for (unsigned j = 0; j < STEP * sizeof(ELEM); j += 64)
             vec_prefetch((const char *)(x + i) + j + PREFETCH_BYTES);
         V(acc_add4)(op, &acc, v);
     }
@@ -30,15 +30,15 @@ VEC_INLINE struct wide_sum M(reduce_line_of)(uint32_t op, const M(e) * x, uint64
 }
 
 /* Adds rows, `stride` apart, to a table. */
-VEC_INLINE void M(reduce_rows_of)(uint32_t op, const M(e) * x, uint64_t rows, uint64_t stride,
+VEC_INLINE void M(reduce_rows_of)(uint32_t op, const ELEM *x, uint64_t rows, uint64_t stride,
                                   uint64_t columns, struct V(table) * table)
 {
     for (; rows >= 4; rows -= 4, x += 4 * stride)
         for (uint64_t c = 0; c < columns; c += V(n)) {
             struct V(acc) acc = V(acc_load)(op, table, c);
-            V(t) v[4];
+            VECT v[4];
             for (int j = 0; j < 4; j++) {
-                vec_prefetch((const char *)(x + c) + (j + 4) * stride * sizeof(M(e)));
+                vec_prefetch((const char *)(x + c) + (j + 4) * stride * sizeof(ELEM));
                 v[j] = M(reduce_load)(op, x + j * stride + c, columns - c);
             }
             V(acc_add4)(op, &acc, v);
@@ -65,7 +65,7 @@ VEC_INLINE void M(reduce_chunk_of)(uint32_t op, const struct cpu_axis *r, uint64
                                    uint64_t begin, uint64_t rows, struct wide_sum *parts)
 {
     const uint64_t inner = r->inner;
-    const M(e) *x = (const M(e) *)r->input + (slice * r->len + begin) * inner;
+    const ELEM *x = (const ELEM *)r->input + (slice * r->len + begin) * inner;
     if (inner == 1) {
         parts[0] = M(reduce_line_of)(op, x, rows);
         return;
@@ -84,20 +84,20 @@ VEC_INLINE void M(reduce_chunk_of)(uint32_t op, const struct cpu_axis *r, uint64
     }
 }
 
-static void M(reduce_store)(M(e) * out, const V(e) * x, uint64_t n)
+static void M(reduce_store)(ELEM *out, const REAL *x, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i += V(n)) {
-        const V(m) m = V(mask)(n - i < V(n) ? n - i : V(n));
+        const MASK m = V(mask)(n - i < V(n) ? n - i : V(n));
         M(store_mask)(out + i, m, V(load_mask)(x + i, m));
     }
 }
 
 static void M(reduce_finish)(const struct cpu_axis *r, uint64_t slice, const struct wide_sum *parts)
 {
-    V(e) row[REDUCE_NARROW];
+    REAL row[REDUCE_NARROW];
     for (uint64_t c = 0; c < r->inner; c++)
-        row[c] = (V(e))reduce_result(r, &parts[c]);
-    M(reduce_store)((M(e) *)r->output + slice * r->inner, row, r->inner);
+        row[c] = (REAL)reduce_result(r, &parts[c]);
+    M(reduce_store)((ELEM *)r->output + slice * r->inner, row, r->inner);
 }
 
 /* Strips begin..end-1 of REDUCE_NARROW columns each, or less at the end of a slice; those of one
@@ -107,7 +107,7 @@ VEC_INLINE void M(reduce_strips_of)(uint32_t op, const struct cpu_axis *r, uint6
 {
     const uint64_t strips = (r->inner + REDUCE_NARROW - 1) / REDUCE_NARROW;
     struct V(table) table;
-    V(e) row[REDUCE_COLUMNS];
+    REAL row[REDUCE_COLUMNS];
     for (uint64_t strip = begin, n; strip < end; strip += n) {
         const uint64_t slice = strip / strips, column = strip % strips * REDUCE_NARROW;
         n = REDUCE_COLUMNS / REDUCE_NARROW;
@@ -117,13 +117,13 @@ VEC_INLINE void M(reduce_strips_of)(uint32_t op, const struct cpu_axis *r, uint6
         const uint64_t columns = left < n * REDUCE_NARROW ? left : n * REDUCE_NARROW;
         M(reduce_clear_of)(op, columns, &table);
         M(reduce_rows_of)
-        (op, (const M(e) *)r->input + slice * r->len * r->inner + column, r->len, r->inner, columns,
+        (op, (const ELEM *)r->input + slice * r->len * r->inner + column, r->len, r->inner, columns,
          &table);
         for (uint64_t c = 0; c < columns; c++) {
             const struct wide_sum x = V(table_at)(op, &table, c);
-            row[c] = (V(e))reduce_result(r, &x);
+            row[c] = (REAL)reduce_result(r, &x);
         }
-        M(reduce_store)((M(e) *)r->output + slice * r->inner + column, row, columns);
+        M(reduce_store)((ELEM *)r->output + slice * r->inner + column, row, columns);
     }
 }
 

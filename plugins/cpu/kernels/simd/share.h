@@ -11,7 +11,7 @@
 #define SHARE_BYTES    (256u << 10) /* moved in a few microseconds: worth waking a thread */
 #define TASKS_A_THREAD 4u           /* so that one which was held up does not hold up the rest */
 #define STREAM_BYTES   (4u << 20)   /* more would push everything else out of the caches */
-#define PREFETCH_BYTES 1024u
+#define PREFETCH_BYTES 4096u        /* how far ahead of its use memory is asked for */
 
 /* Whether an output of so many bytes is written past the caches. What is also read is in them. */
 static inline bool share_streams(uint64_t bytes, const void *input, const void *output)

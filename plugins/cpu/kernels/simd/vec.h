@@ -67,9 +67,15 @@ VEC_INLINE void vec_fence(void)
     _mm_sfence();
 }
 
+/* Any address will do. */
 VEC_INLINE void vec_prefetch(const void *p)
 {
     _mm_prefetch((const char *)p, _MM_HINT_T0);
+}
+
+VEC_INLINE void vec_prefetch_l2(const void *p)
+{
+    _mm_prefetch((const char *)p, _MM_HINT_T1);
 }
 
 #endif

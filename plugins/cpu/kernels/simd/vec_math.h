@@ -31,20 +31,27 @@ static const double f64_log_poly[] = { 0x1.555555555554fp-1, 0x1.999999999c1aep-
                                        0x1.745c4a5c05b89p-3, 0x1.3b35d0342f96ep-3,
                                        0x1.0dca9e0b6592ep-3, 0x1.1b87e361dd194p-3 };
 
-/* ln 2 in two parts; of exp, where the result is surely 0 and infinity; of tanh, where it is surely
- * 1. */
+/* ln 2, and in two parts, the first so short that its product with n is exact; of exp, where the
+ * result is surely 0 and infinity; of tanh, where it is surely 1. */
 enum {
     MATH_LOG2E,
+    MATH_LN2,
     MATH_LN2_HIGH,
     MATH_LN2_LOW,
     MATH_EXP_MIN,
     MATH_EXP_MAX,
     MATH_TANH_MAX
 };
-static const float f32_math[] = { 0x1.715476p+0f, 0x1.62e43p-1f, -0x1.05c61p-29f, -104, 89, 10 };
-static const double f64_math[] = {
-    0x1.71547652b82fep+0, 0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56, -746, 710, 20
+static const float f32_math[] = {
+    0x1.715476p+0f, 0x1.62e43p-1f, 0x1.62e4p-1f, 0x1.7f7d1cp-20f, -104, 89, 10
 };
+static const double f64_math[] = { 0x1.71547652b82fep+0,
+                                   0x1.62e42fefa39efp-1,
+                                   0x1.62e42fefa3p-1,
+                                   0x1.3de6af278ece6p-42,
+                                   -746,
+                                   710,
+                                   20 };
 
 #define MATH_POLY(E, x, name) E##_horner(x, name, (int)(sizeof(name) / sizeof(name[0])))
 
@@ -67,21 +74,24 @@ static const double f64_math[] = {
         return E##_fma(E##_mul(r, r), MATH_POLY(E, r, E##_exp_poly), r);                           \
     }                                                                                              \
                                                                                                    \
-    /* min and max give their second operand when it is NaN. */                                    \
+    /* For x up to EXP_MAX. max gives its second operand when it is NaN. */                        \
+    VEC_INLINE E##_t E##_exp_below(E##_t x)                                                        \
+    {                                                                                              \
+        E##_t n;                                                                                   \
+        const E##_t p = E##_exp_parts(E##_max(E##_set1(E##_math[MATH_EXP_MIN]), x), &n);           \
+        return E##_scale(E##_add(p, E##_set1(1)), n);                                              \
+    }                                                                                              \
+                                                                                                   \
     VEC_INLINE E##_t E##_exp(E##_t x)                                                              \
     {                                                                                              \
-        x = E##_min(E##_set1(E##_math[MATH_EXP_MAX]), x);                                          \
-        x = E##_max(E##_set1(E##_math[MATH_EXP_MIN]), x);                                          \
-        E##_t n;                                                                                   \
-        const E##_t p = E##_exp_parts(x, &n);                                                      \
-        return E##_scale(E##_add(p, E##_set1(1)), n);                                              \
+        return E##_exp_below(E##_min(E##_set1(E##_math[MATH_EXP_MAX]), x));                        \
     }                                                                                              \
                                                                                                    \
     /* With e = exp(-|x|), 1/(1 + e) or e/(1 + e): neither overflows, and the second keeps its     \
      * precision down to the subnormal numbers. */                                                 \
     VEC_INLINE E##_t E##_sigmoid(E##_t x)                                                          \
     {                                                                                              \
-        const E##_t one = E##_set1(1), e = E##_exp(E##_neg(E##_abs(x)));                           \
+        const E##_t one = E##_set1(1), e = E##_exp_below(E##_neg(E##_abs(x)));                     \
         return E##_div(E##_select(E##_isneg(x), e, one), E##_add(one, e));                         \
     }                                                                                              \
                                                                                                    \
@@ -125,7 +135,7 @@ VEC_INLINE f32_t f32_log_positive(f32_t x)
     const f32_t r = f32_sub(f32_split(x, &n), f32_set1(1));
     const f32_t q = f32_fma(MATH_POLY(f32, r, f32_log_poly), r, f32_set1(-0.5f));
     const f32_t y = f32_fma(f32_mul(r, r), q, r);
-    return f32_fma(n, f32_set1(f32_math[MATH_LN2_HIGH]), y);
+    return f32_fma(n, f32_set1(f32_math[MATH_LN2]), y);
 }
 
 /* With s = r/(2 + r) and h = r^2/2, log(1 + r) = r - (h - s*(h + s^2*poly)): the large terms are
