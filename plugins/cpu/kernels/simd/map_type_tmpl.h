@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* map_tmpl.h for one element type; op and stream are constants wherever these are inlined. */
 
+/* Of two NaN the first, since compilers swap the operands of a sum or product as they like, here so
+ * and there so, and no result may depend on its place. */
+VEC_INLINE VECT M(map_first)(VECT x, VECT result)
+{
+    return V(select)(V(isnan)(x), V(sub)(x, x), result);
+}
+
 VEC_INLINE VECT M(map_apply)(uint32_t op, VECT x, VECT y)
 {
     switch (op) {
@@ -12,9 +19,9 @@ VEC_INLINE VECT M(map_apply)(uint32_t op, VECT x, VECT y)
     case CB_UNARY_SQRT: return V(sqrt)(x);
     case CB_UNARY_ABS: return V(abs)(x);
     case CB_UNARY_NEG: return V(neg)(x);
-    case MAP_BINARY + CB_BINARY_ADD: return V(add)(x, y);
+    case MAP_BINARY + CB_BINARY_ADD: return M(map_first)(x, V(add)(x, y));
     case MAP_BINARY + CB_BINARY_SUB: return V(sub)(x, y);
-    case MAP_BINARY + CB_BINARY_MUL: return V(mul)(x, y);
+    case MAP_BINARY + CB_BINARY_MUL: return M(map_first)(x, V(mul)(x, y));
     case MAP_BINARY + CB_BINARY_DIV: return V(div)(x, y);
     case MAP_BINARY + CB_BINARY_MAX: return V(maximum)(x, y);
     default: return V(minimum)(x, y);

@@ -10,6 +10,13 @@ VEC_INLINE VECT M(softmax_load)(const ELEM *x, uint64_t i, uint64_t n, VECT fill
     return V(select)(m, M(load_mask)(x + i, m), fill);
 }
 
+/* Where scale is NaN, so is the result, and it is that NaN, since max gives 0 for another: which of
+ * two comes out of a product is the compiler's choice, and no result may depend on its address. */
+VEC_INLINE VECT M(softmax_quotient)(VECT e, VECT scale)
+{
+    return V(mul)(V(max)(e, V(zero)()), scale);
+}
+
 VEC_INLINE VECT M(softmax_max)(const ELEM *x, uint64_t n)
 {
     const VECT least = V(set1)(-INFINITY);
@@ -59,7 +66,7 @@ VEC_INLINE void M(softmax_part)(const ELEM *x, ELEM *out, const REAL *kept, uint
         const MASK m = V(mask)(end - i < V(n) ? end - i : V(n));
         const VECT e =
             kept ? V(load_mask)(kept + i, m) : V(exp_below)(V(sub)(M(load_mask)(x + i, m), max));
-        M(store_mask)(out + i, m, V(mul)(e, scale));
+        M(store_mask)(out + i, m, M(softmax_quotient)(e, scale));
     }
 }
 
@@ -72,9 +79,9 @@ VEC_INLINE void M(softmax_scale)(const ELEM *x, ELEM *out, const REAL *kept, uin
     for (; n - i >= V(n); i += V(n)) {
         const VECT e = kept ? V(load)(kept + i) : V(exp_below)(V(sub)(M(load)(x + i), max));
         if (stream)
-            M(stream)(out + i, V(mul)(e, scale));
+            M(stream)(out + i, M(softmax_quotient)(e, scale));
         else
-            M(store)(out + i, V(mul)(e, scale));
+            M(store)(out + i, M(softmax_quotient)(e, scale));
     }
     M(softmax_part)(x, out, kept, i, n, max, scale);
 }
@@ -101,7 +108,7 @@ VEC_INLINE void M(softmax_short)(const ELEM *x, ELEM *out, uint64_t n, uint64_t 
     }
     const VECT scale = V(div)(V(set1)(1), V(all_add)(sum));
     for (uint64_t j = 0; j < vectors; j++) {
-        const VECT y = V(mul)(v[j], scale);
+        const VECT y = M(softmax_quotient)(v[j], scale);
         if (j + 1 == vectors && rest < V(n))
             M(store_mask)(out + j * V(n), m, y);
         else if (stream)
@@ -197,11 +204,11 @@ VEC_INLINE void M(softmax_tile_scale)(const ELEM *x, ELEM *out, uint64_t n, uint
             const VECT e = kept ? V(load)(kept + (a * vectors + j) * V(n))
                                 : V(exp_below)(V(sub)(M(softmax_at)(x + i, vectors, m), max[j]));
             if (vectors == 1)
-                M(store_mask)(out + i, m, V(mul)(e, scale[j]));
+                M(store_mask)(out + i, m, M(softmax_quotient)(e, scale[j]));
             else if (stream)
-                M(stream)(out + i, V(mul)(e, scale[j]));
+                M(stream)(out + i, M(softmax_quotient)(e, scale[j]));
             else
-                M(store)(out + i, V(mul)(e, scale[j]));
+                M(store)(out + i, M(softmax_quotient)(e, scale[j]));
         }
 }
 

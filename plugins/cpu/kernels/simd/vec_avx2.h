@@ -70,17 +70,18 @@ static const int32_t vec_ones[16] = { -1, -1, -1, -1, -1, -1, -1, -1 };
         _mm256_loadu_si256((const __m256i *)(const void *)(vec_ones + 8 - n * sizeof(I) / 4)))     \
                                                                                                    \
     /* MAXP takes the second of two zeros, or of a number and a NaN: both ways round, the zeros    \
-     * meet in the sign bit. */                                                                    \
+     * meet in the sign bit. A difference with a NaN is NaN, and of two it is the first: no        \
+     * compiler swaps its operands. */                                                                            \
     VEC_INLINE E##_t E##_maximum(E##_t a, E##_t b)                                                 \
     {                                                                                              \
         const E##_t most = _mm256_and_##t(_mm256_max_##t(a, b), _mm256_max_##t(b, a));             \
-        return VEC_SELECT(E, t, VEC_COMPARE(E, t, a, b, _CMP_UNORD_Q), _mm256_add_##t(a, b),       \
+        return VEC_SELECT(E, t, VEC_COMPARE(E, t, a, b, _CMP_UNORD_Q), _mm256_sub_##t(a, b),       \
                           most);                                                                   \
     }                                                                                              \
     VEC_INLINE E##_t E##_minimum(E##_t a, E##_t b)                                                 \
     {                                                                                              \
         const E##_t least = _mm256_or_##t(_mm256_min_##t(a, b), _mm256_min_##t(b, a));             \
-        return VEC_SELECT(E, t, VEC_COMPARE(E, t, a, b, _CMP_UNORD_Q), _mm256_add_##t(a, b),       \
+        return VEC_SELECT(E, t, VEC_COMPARE(E, t, a, b, _CMP_UNORD_Q), _mm256_sub_##t(a, b),       \
                           least);                                                                  \
     }                                                                                              \
                                                                                                    \

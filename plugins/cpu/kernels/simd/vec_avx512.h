@@ -55,15 +55,16 @@ enum {
     VEC(E##_m, E##_mask, (uint64_t n), (E##_m)((1u << n) - 1))                                     \
     VEC(E##_t, E##_scale, (E##_t x, E##_t n), _mm512_scalef_##t(x, n))                             \
                                                                                                    \
-    /* VRANGE orders the zeros, but of a number and a NaN it takes the number. */                  \
+    /* VRANGE orders the zeros, but of a number and a NaN it takes the number. A difference is NaN \
+     * as well, and of two it is the first: no compiler swaps its operands. */                     \
     VEC_INLINE E##_t E##_maximum(E##_t a, E##_t b)                                                 \
     {                                                                                              \
-        return _mm512_mask_add_##t(_mm512_range_##t(a, b, 5),                                      \
+        return _mm512_mask_sub_##t(_mm512_range_##t(a, b, 5),                                      \
                                    _mm512_cmp_##t##_mask(a, b, _CMP_UNORD_Q), a, b);               \
     }                                                                                              \
     VEC_INLINE E##_t E##_minimum(E##_t a, E##_t b)                                                 \
     {                                                                                              \
-        return _mm512_mask_add_##t(_mm512_range_##t(a, b, 4),                                      \
+        return _mm512_mask_sub_##t(_mm512_range_##t(a, b, 4),                                      \
                                    _mm512_cmp_##t##_mask(a, b, _CMP_UNORD_Q), a, b);               \
     }                                                                                              \
                                                                                                    \
