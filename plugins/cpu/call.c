@@ -10,7 +10,7 @@ cb_status cpu_call_begin(struct cpu_call *call, void *self, const char *where, c
     call->where = where;
     call->fpenv = cbc_fpenv_enter();
     call->n = 0;
-    call->scratch = NULL;
+    call->memory = (struct cpu_spare){ NULL, 0 };
     if (!atomic_load_explicit(&call->cpu->initialized, memory_order_acquire))
         return cbc_fail(err, CB_NOT_INITIALIZED, where, "init has not been called");
     return CB_OK;
@@ -58,12 +58,63 @@ cb_status cpu_call_open(struct cpu_call *call, cb_stream *stream,
     return st;
 }
 
-cb_status cpu_call_scratch(struct cpu_call *call, uint64_t bytes, cb_error *err)
+#define WORK_ALIGNMENT 64
+
+/* Takes the smallest spare that is large enough. */
+static struct cpu_spare take_spare(struct cpu_backend *cpu, uint64_t bytes)
 {
-    call->scratch = malloc(bytes ? bytes : 1);
-    if (!call->scratch)
-        return cbc_fail(err, CB_OUT_OF_MEMORY, call->where, "no memory for %llu temporary bytes",
-                        (unsigned long long)bytes);
+    struct cpu_spare *best = NULL, taken = { NULL, 0 };
+    pthread_mutex_lock(&cpu->lock);
+    for (int i = 0; i < CPU_SPARES; i++) {
+        struct cpu_spare *spare = &cpu->spares[i];
+        if (spare->bytes >= bytes && (!best || spare->bytes < best->bytes))
+            best = spare;
+    }
+    if (best) {
+        taken = *best;
+        *best = (struct cpu_spare){ NULL, 0 };
+    }
+    pthread_mutex_unlock(&cpu->lock);
+    return taken;
+}
+
+/* Keeps memory in place of the smallest spare, and frees the loser. */
+static void give_spare(struct cpu_backend *cpu, struct cpu_spare memory)
+{
+    pthread_mutex_lock(&cpu->lock);
+    struct cpu_spare *least = &cpu->spares[0];
+    for (int i = 1; i < CPU_SPARES; i++)
+        if (cpu->spares[i].bytes < least->bytes)
+            least = &cpu->spares[i];
+    struct cpu_spare loser = memory;
+    if (memory.bytes > least->bytes) {
+        loser = *least;
+        *least = memory;
+    }
+    pthread_mutex_unlock(&cpu->lock);
+    free(loser.memory);
+}
+
+void cpu_spares_free(struct cpu_backend *cpu)
+{
+    for (int i = 0; i < CPU_SPARES; i++)
+        free(cpu->spares[i].memory);
+}
+
+cb_status cpu_call_work(struct cpu_call *call, uint64_t bytes, struct cpu_work *work, cb_error *err)
+{
+    *work = (struct cpu_work){ call->cpu->team, NULL };
+    if (!bytes)
+        return CB_OK;
+    call->memory = take_spare(call->cpu, bytes);
+    if (!call->memory.memory) {
+        void *memory = NULL;
+        if (posix_memalign(&memory, WORK_ALIGNMENT, bytes))
+            return cbc_fail(err, CB_OUT_OF_MEMORY, call->where,
+                            "no memory for %llu temporary bytes", (unsigned long long)bytes);
+        call->memory = (struct cpu_spare){ memory, bytes };
+    }
+    work->memory = call->memory.memory;
     return CB_OK;
 }
 
@@ -71,7 +122,8 @@ cb_status cpu_call_end(struct cpu_call *call, cb_status st)
 {
     for (unsigned i = 0; i < call->n; i++)
         free(call->copies[i]);
-    free(call->scratch);
+    if (call->memory.memory)
+        give_spare(call->cpu, call->memory);
     cbc_addr_table_unpin(call->cpu->table, call->pins, call->n);
     cbc_fpenv_leave(call->fpenv);
     return st;

@@ -12,14 +12,24 @@
 #include "error.h"
 #include "fpenv.h"
 #include "dispatch/kernels.h"
+#include "team.h"
 
 #define CPU_VERSION "0.1.0"
 
+/* Memory of a finished call. Giving it back to the system would cost the next one its pages. */
+struct cpu_spare {
+    void *memory;
+    uint64_t bytes;
+};
+#define CPU_SPARES 4
+
 struct cpu_backend {
-    pthread_mutex_t lock; /* streams, events, mappings */
+    pthread_mutex_t lock; /* streams, events, mappings, spares, init */
     atomic_bool initialized;
     struct cpu_kernels kernels;
-    uint32_t threads; /* the option; 0: as many as this process may use */
+    uint32_t threads;                    /* the option; 0: as many as this process may use */
+    struct cpu_team *team;               /* made by init's first caller, never NULL after it */
+    struct cpu_spare spares[CPU_SPARES]; /* kernel memory kept for the next call; under lock */
     struct cbc_addr_table *table;
     uint64_t memory_limit;          /* bytes, constant */
     atomic_uint_fast64_t allocated; /* bytes, of those */
@@ -46,8 +56,10 @@ cb_status cpu_info(void *self, const char *key, char *buffer, uint64_t *length, 
 void cpu_device_name(char *name, uint64_t size);
 cb_status cpu_check_ordinal(uint32_t ordinal, const char *where, cb_error *err);
 
-/* limits.c - bytes that this process may use: physical memory, or less where a cgroup says so. */
+/* limits.c - bytes that this process may use: physical memory, or less where a cgroup says so; and
+ * threads that it may keep busy: its affinity, or less where a cgroup's quota says so. */
 uint64_t cpu_memory_limit(void);
+unsigned cpu_threads_available(void);
 
 /* memory.c */
 cb_status cpu_alloc(void *self, uint64_t bytes, cb_stream *stream, uint64_t *out, cb_error *err);
@@ -98,6 +110,13 @@ cb_status cpu_unary(void *self, const cb_unary_args *args, cb_error *err);
 cb_status cpu_binary(void *self, const cb_binary_args *args, cb_error *err);
 cb_status cpu_gather(void *self, const cb_rows_args *args, cb_error *err);
 cb_status cpu_scatter(void *self, const cb_rows_args *args, cb_error *err);
+
+/* What a checked call becomes for its kernel, but for the pointers. */
+struct cpu_gemm cpu_gemm_normalize(const struct cbc_gemm *g);
+struct cpu_conv2d cpu_conv2d_normalize(const struct cbc_conv2d *g);
+struct cpu_attention cpu_attention_normalize(const struct cbc_attention *g);
+const struct cpu_conv2d_kernel *cpu_conv2d_kernel(const struct cpu_backend *cpu, uint32_t op);
+
 cb_status cpu_supports(void *self, uint32_t op, const void *args, cb_support *out, cb_error *err);
 
 /* call.c - the frame around every call that needs an initialized instance:
@@ -119,7 +138,7 @@ struct cpu_call {
     struct cbc_pin pins[CPU_OPERANDS_MAX];
     void *host[CPU_OPERANDS_MAX];   /* where each operand's data is; NULL when it touches nothing */
     void *copies[CPU_OPERANDS_MAX]; /* of inputs that the output overlaps */
-    void *scratch;
+    struct cpu_spare memory;        /* of the kernel */
 };
 
 /* Enters the floating-point environment; CB_NOT_INITIALIZED before init. */
@@ -135,8 +154,16 @@ cb_status cpu_call_open(struct cpu_call *call, cb_stream *stream,
                         const struct cbc_operand *operands, unsigned n, bool in_place,
                         cb_error *err);
 
-/* Memory until the end of the call, one per call. */
-cb_status cpu_call_scratch(struct cpu_call *call, uint64_t bytes, cb_error *err);
+/* What a kernel works with, until the end of the call; bytes may be 0. One per call. */
+cb_status cpu_call_work(struct cpu_call *call, uint64_t bytes, struct cpu_work *work,
+                        cb_error *err);
+
+/* The bytes that a kernel wants on an instance's threads. */
+#define CPU_WORKSPACE(kernel, args, cpu)                                                           \
+    ((kernel)->workspace ? (kernel)->workspace(args, cpu_team_size((cpu)->team)) : 0)
+
+/* Frees the spares. */
+void cpu_spares_free(struct cpu_backend *cpu);
 
 /* Undoes all of it, whatever was reached, and returns st. */
 cb_status cpu_call_end(struct cpu_call *call, cb_status st);

@@ -74,6 +74,13 @@ cb_status cpu_capabilities(void *self, uint32_t ordinal, cb_capabilities *out, c
 
 /* ---- info: a writer per key ---- */
 
+static unsigned threads_of(const struct cpu_backend *cpu)
+{
+    if (!cpu->kernels.threaded)
+        return 1;
+    return cpu->threads ? cpu->threads : cpu_threads_available();
+}
+
 static void info_initialized(const struct cpu_backend *cpu, char *text, size_t size)
 {
     snprintf(text, size, "%d", atomic_load(&cpu->initialized) ? 1 : 0);
@@ -81,8 +88,8 @@ static void info_initialized(const struct cpu_backend *cpu, char *text, size_t s
 
 static void info_summary(const struct cpu_backend *cpu, char *text, size_t size)
 {
-    snprintf(text, size, "CPU backend " CPU_VERSION ", %s kernels, in the caller's thread",
-             cpu->kernels.name);
+    snprintf(text, size, "CPU backend " CPU_VERSION ", %s kernels, threads: %u", cpu->kernels.name,
+             threads_of(cpu));
 }
 
 static void info_kernels(const struct cpu_backend *cpu, char *text, size_t size)
@@ -90,11 +97,9 @@ static void info_kernels(const struct cpu_backend *cpu, char *text, size_t size)
     snprintf(text, size, "%s", cpu->kernels.name);
 }
 
-/* The reference kernels compute in the thread that calls, whatever the option allows. */
 static void info_threads(const struct cpu_backend *cpu, char *text, size_t size)
 {
-    (void)cpu;
-    snprintf(text, size, "1");
+    snprintf(text, size, "%u", threads_of(cpu));
 }
 
 static void info_isa(const struct cpu_backend *cpu, char *text, size_t size)

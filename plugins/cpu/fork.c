@@ -27,9 +27,18 @@ static void after_fork(void)
     pthread_mutex_unlock(&all_lock);
 }
 
+/* The workers stayed behind. */
+static void after_fork_in_child(void)
+{
+    for (struct cpu_backend *cpu = all; cpu; cpu = cpu->next)
+        if (cpu->team)
+            cpu_team_reset_in_child(cpu->team);
+    after_fork();
+}
+
 static void install(void)
 {
-    once_failed = pthread_atfork(before_fork, after_fork, after_fork);
+    once_failed = pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 cb_status cpu_fork_register(struct cpu_backend *cpu, cb_error *err)

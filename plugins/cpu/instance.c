@@ -50,8 +50,10 @@ void cpu_destroy(void *self)
     if (!cpu)
         return;
     cpu_fork_unregister(cpu);
+    cpu_team_destroy(cpu->team);
     cpu_streams_free(cpu);
     cpu_mappings_free(cpu);
+    cpu_spares_free(cpu);
     cbc_addr_table_destroy(cpu->table);
     pthread_mutex_destroy(&cpu->lock);
     free(cpu);
@@ -61,6 +63,14 @@ cb_status cpu_init(void *self, uint32_t ordinal, cb_error *err)
 {
     struct cpu_backend *cpu = self;
     cb_status st = cpu_check_ordinal(ordinal, "init", err);
+    if (st != CB_OK)
+        return st;
+    pthread_mutex_lock(&cpu->lock);
+    if (!cpu->team)
+        cpu->team = cpu_team_create(cpu->threads ? cpu->threads : cpu_threads_available());
+    if (!cpu->team)
+        st = cbc_fail(err, CB_OUT_OF_MEMORY, "init", "no memory for a team of threads");
+    pthread_mutex_unlock(&cpu->lock);
     if (st == CB_OK)
         atomic_store_explicit(&cpu->initialized, true, memory_order_release);
     return st;

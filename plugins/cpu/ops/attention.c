@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-static void compute(struct cpu_call *call, const struct cbc_attention *g)
+struct cpu_attention cpu_attention_normalize(const struct cbc_attention *g)
 {
-    const struct cpu_attention t = {
+    return (struct cpu_attention){
         .batch = g->batch,
         .heads = g->heads,
         .kv_heads = g->kv_heads,
@@ -14,16 +14,29 @@ static void compute(struct cpu_call *call, const struct cbc_attention *g)
         .head_dim = g->head_dim,
         .scale = g->scale,
         .causal = g->causal,
-        .q = call->host[0],
-        .k = call->host[1],
-        .v = call->host[2],
-        .o = call->host[3],
-        .scores = call->scratch,
     };
-    if (t.q)
-        call->cpu->kernels.attention(&t);
-    else if (t.o) /* no keys at all */
-        memset(t.o, 0, g->operands[3].bytes);
+}
+
+static cb_status compute(struct cpu_call *call, const struct cbc_attention *g, cb_error *err)
+{
+    const struct cpu_attention_kernel *kernel = &call->cpu->kernels.attention;
+    struct cpu_attention t = cpu_attention_normalize(g);
+    struct cpu_work work;
+    if (!call->host[3])
+        return CB_OK;
+    if (!call->host[0]) { /* no keys at all */
+        memset(call->host[3], 0, g->operands[3].bytes);
+        return CB_OK;
+    }
+    const cb_status st = cpu_call_work(call, CPU_WORKSPACE(kernel, &t, call->cpu), &work, err);
+    if (st != CB_OK)
+        return st;
+    t.q = call->host[0];
+    t.k = call->host[1];
+    t.v = call->host[2];
+    t.o = call->host[3];
+    kernel->run(&t, &work);
+    return CB_OK;
 }
 
 cb_status cpu_attention(void *self, const cb_attention_args *args, cb_error *err)
@@ -35,9 +48,7 @@ cb_status cpu_attention(void *self, const cb_attention_args *args, cb_error *err
         st = cbc_check_attention(args, &g, err);
     if (st == CB_OK)
         st = cpu_call_open(&call, g.stream, g.operands, 4, false, err);
-    if (st == CB_OK && call.host[0])
-        st = cpu_call_scratch(&call, g.seq_kv * sizeof(float), err);
     if (st == CB_OK)
-        compute(&call, &g);
+        st = compute(&call, &g, err);
     return cpu_call_end(&call, st);
 }

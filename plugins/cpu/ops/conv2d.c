@@ -4,18 +4,16 @@
 
 #include <string.h>
 
-typedef void (*conv2d_kernel)(const struct cpu_conv2d *);
-
-static conv2d_kernel kernel_of(const struct cpu_kernels *kernels, uint32_t op)
+const struct cpu_conv2d_kernel *cpu_conv2d_kernel(const struct cpu_backend *cpu, uint32_t op)
 {
-    return op == CB_OP_CONV2D_FORWARD         ? kernels->conv2d_forward
-           : op == CB_OP_CONV2D_BACKWARD_DATA ? kernels->conv2d_backward_data
-                                              : kernels->conv2d_backward_filter;
+    return op == CB_OP_CONV2D_FORWARD         ? &cpu->kernels.conv2d_forward
+           : op == CB_OP_CONV2D_BACKWARD_DATA ? &cpu->kernels.conv2d_backward_data
+                                              : &cpu->kernels.conv2d_backward_filter;
 }
 
-static void compute(struct cpu_call *call, uint32_t op, const struct cbc_conv2d *g)
+struct cpu_conv2d cpu_conv2d_normalize(const struct cbc_conv2d *g)
 {
-    const struct cpu_conv2d v = {
+    return (struct cpu_conv2d){
         .n = g->n,
         .c = g->c,
         .h = g->h,
@@ -33,17 +31,29 @@ static void compute(struct cpu_call *call, uint32_t op, const struct cbc_conv2d 
         .pad_top = g->pad_top,
         .pad_left = g->pad_left,
         .groups = g->groups,
-        .input = call->host[0],
-        .filter = call->host[1],
-        .output = call->host[2],
     };
-    if (v.input && v.filter && v.output) {
-        kernel_of(&call->cpu->kernels, op)(&v);
-        return;
+}
+
+static cb_status compute(struct cpu_call *call, uint32_t op, const struct cbc_conv2d *g,
+                         cb_error *err)
+{
+    const struct cpu_conv2d_kernel *kernel = cpu_conv2d_kernel(call->cpu, op);
+    struct cpu_conv2d v = cpu_conv2d_normalize(g);
+    struct cpu_work work;
+    if (!call->host[0] || !call->host[1] || !call->host[2]) {
+        for (int i = 0; i < 3; i++) /* empty sums */
+            if (call->host[i] && g->operands[i].written)
+                memset(call->host[i], 0, g->operands[i].bytes);
+        return CB_OK;
     }
-    for (int i = 0; i < 3; i++) /* empty sums */
-        if (call->host[i] && g->operands[i].written)
-            memset(call->host[i], 0, g->operands[i].bytes);
+    const cb_status st = cpu_call_work(call, CPU_WORKSPACE(kernel, &v, call->cpu), &work, err);
+    if (st != CB_OK)
+        return st;
+    v.input = call->host[0];
+    v.filter = call->host[1];
+    v.output = call->host[2];
+    kernel->run(&v, &work);
+    return CB_OK;
 }
 
 static cb_status conv2d(uint32_t op, void *self, const cb_conv2d_args *args, cb_error *err)
@@ -56,7 +66,7 @@ static cb_status conv2d(uint32_t op, void *self, const cb_conv2d_args *args, cb_
     if (st == CB_OK)
         st = cpu_call_open(&call, g.stream, g.operands, 3, false, err);
     if (st == CB_OK)
-        compute(&call, op, &g);
+        st = compute(&call, op, &g, err);
     return cpu_call_end(&call, st);
 }
 

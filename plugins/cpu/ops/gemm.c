@@ -2,20 +2,10 @@
 /* gemm, gemm_mixed_precision and batched_gemm. */
 #include "../cpu.h"
 
-/* Batch i of an operand that may be absent. */
-static void *matrix(void *base, uint64_t i, uint64_t stride, uint32_t element)
+/* A transpose is a swap of strides: nothing below this line sees the flag. */
+struct cpu_gemm cpu_gemm_normalize(const struct cbc_gemm *g)
 {
-    return base ? (char *)base + i * stride * element : NULL;
-}
-
-static cb_status run(struct cpu_call *call, const struct cbc_gemm *g, cb_error *err)
-{
-    cb_status st = cpu_call_open(call, g->stream, g->operands, 3, false, err);
-    if (st != CB_OK || !g->m || !g->n)
-        return st;
-
-    /* A transpose is a swap of strides: nothing below this line sees the flag. */
-    struct cpu_gemm one = {
+    return (struct cpu_gemm){
         .dtype = g->dtype,
         .round = g->round,
         .m = g->m,
@@ -28,13 +18,28 @@ static cb_status run(struct cpu_call *call, const struct cbc_gemm *g, cb_error *
         .rs_b = g->trans_b ? g->ldb : 1,
         .cs_b = g->trans_b ? 1 : g->ldb,
         .ldc = g->ldc,
+        .stride_a = g->stride_a,
+        .stride_b = g->stride_b,
+        .stride_c = g->stride_c,
+        .batch = g->batch,
     };
-    for (uint64_t i = 0; i < g->batch; i++) {
-        one.a = matrix(call->host[0], i, g->stride_a, g->operands[0].align);
-        one.b = matrix(call->host[1], i, g->stride_b, g->operands[1].align);
-        one.c = matrix(call->host[2], i, g->stride_c, g->operands[2].align);
-        call->cpu->kernels.gemm(&one);
-    }
+}
+
+static cb_status run(struct cpu_call *call, const struct cbc_gemm *g, cb_error *err)
+{
+    const struct cpu_gemm_kernel *kernel = &call->cpu->kernels.gemm;
+    struct cpu_gemm gemm = cpu_gemm_normalize(g);
+    struct cpu_work work;
+    cb_status st = cpu_call_open(call, g->stream, g->operands, 3, false, err);
+    if (st != CB_OK || !call->host[2])
+        return st;
+    st = cpu_call_work(call, CPU_WORKSPACE(kernel, &gemm, call->cpu), &work, err);
+    if (st != CB_OK)
+        return st;
+    gemm.a = call->host[0];
+    gemm.b = call->host[1];
+    gemm.c = call->host[2];
+    kernel->run(&gemm, &work);
     return CB_OK;
 }
 

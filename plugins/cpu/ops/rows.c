@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather and scatter: rows of bytes, moved one after the other, so that of duplicates the last
- * wins. */
+/* gather and scatter. */
 #include "../cpu.h"
 
-#include <string.h>
-
-static void move_rows(const struct cbc_rows *g, bool scatter, const char *input, char *output)
+static void compute(const struct cpu_call *call, uint32_t op, const struct cbc_rows *g)
 {
-    for (uint64_t i = 0; i < g->n_indices; i++) {
-        const uint64_t here = i * g->row_bytes, there = g->indices[i] * g->row_bytes;
-        if (scatter)
-            memcpy(output + there, input + here, g->row_bytes);
-        else
-            memcpy(output + here, input + there, g->row_bytes);
-    }
+    const struct cpu_work work = { call->cpu->team, NULL };
+    const struct cpu_rows x = {
+        .scatter = op == CB_OP_SCATTER,
+        .row_bytes = g->row_bytes,
+        .n = g->n_indices,
+        .indices = g->indices,
+        .input = call->host[0],
+        .output = call->host[1],
+    };
+    if (x.output)
+        call->cpu->kernels.rows(&x, &work);
 }
 
 static cb_status rows(uint32_t op, void *self, const cb_rows_args *args, cb_error *err)
@@ -27,8 +28,8 @@ static cb_status rows(uint32_t op, void *self, const cb_rows_args *args, cb_erro
         st = cbc_check_indices(op, &g, err);
     if (st == CB_OK)
         st = cpu_call_open(&call, g.stream, g.operands, 2, false, err);
-    if (st == CB_OK && g.row_bytes)
-        move_rows(&g, op == CB_OP_SCATTER, call.host[0], call.host[1]);
+    if (st == CB_OK)
+        compute(&call, op, &g);
     return cpu_call_end(&call, st);
 }
 

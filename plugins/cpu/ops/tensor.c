@@ -3,12 +3,13 @@
 #include "../cpu.h"
 
 static void compute_axis(struct cpu_call *call, const struct cbc_axis *g,
-                         void (*kernel)(const struct cpu_axis *))
+                         void (*kernel)(const struct cpu_axis *, const struct cpu_work *))
 {
+    const struct cpu_work work = { call->cpu->team, NULL };
     const struct cpu_axis x = { g->dtype, g->op,         g->outer,     g->len,
                                 g->inner, call->host[0], call->host[1] };
     if (x.output)
-        kernel(&x);
+        kernel(&x, &work);
 }
 
 cb_status cpu_softmax(void *self, const cb_softmax_args *args, cb_error *err)
@@ -50,7 +51,8 @@ cb_status cpu_unary(void *self, const cb_unary_args *args, cb_error *err)
         st = cpu_call_open(&call, g.stream, g.operands, 2, true, err);
     if (st == CB_OK && g.n) {
         const struct cpu_map x = { g.dtype, g.op, g.n, call.host[0], NULL, call.host[1] };
-        call.cpu->kernels.unary(&x);
+        const struct cpu_work work = { call.cpu->team, NULL };
+        call.cpu->kernels.unary(&x, &work);
     }
     return cpu_call_end(&call, st);
 }
@@ -66,7 +68,8 @@ cb_status cpu_binary(void *self, const cb_binary_args *args, cb_error *err)
         st = cpu_call_open(&call, g.stream, g.operands, 3, true, err);
     if (st == CB_OK && g.n) {
         const struct cpu_map x = { g.dtype, g.op, g.n, call.host[0], call.host[1], call.host[2] };
-        call.cpu->kernels.binary(&x);
+        const struct cpu_work work = { call.cpu->team, NULL };
+        call.cpu->kernels.binary(&x, &work);
     }
     return cpu_call_end(&call, st);
 }

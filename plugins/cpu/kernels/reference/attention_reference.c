@@ -31,19 +31,25 @@ static void softmax_row(float *scores, uint64_t n)
         scores[j] *= scale;
 }
 
-static void query(const struct cpu_attention *t, const float *q, const float *k, const float *v,
-                  float *o, uint64_t visible)
+static void query(const struct cpu_attention *t, float *scores, const float *q, const float *k,
+                  const float *v, float *o, uint64_t visible)
 {
     for (uint64_t j = 0; j < visible; j++)
-        t->scores[j] = dot(q, k + j * t->head_dim, t->head_dim) * t->scale;
-    softmax_row(t->scores, visible);
+        scores[j] = dot(q, k + j * t->head_dim, t->head_dim) * t->scale;
+    softmax_row(scores, visible);
     memset(o, 0, t->head_dim * sizeof(*o));
     for (uint64_t j = 0; j < visible; j++)
         for (uint64_t d = 0; d < t->head_dim; d++)
-            o[d] += t->scores[j] * v[j * t->head_dim + d];
+            o[d] += scores[j] * v[j * t->head_dim + d];
 }
 
-void cpu_attention_reference(const struct cpu_attention *t)
+uint64_t cpu_attention_reference_workspace(const struct cpu_attention *t, unsigned threads)
+{
+    (void)threads;
+    return t->seq_kv * sizeof(float); /* the scores of one query */
+}
+
+void cpu_attention_reference(const struct cpu_attention *t, const struct cpu_work *work)
 {
     for (uint64_t bh = 0; bh < t->batch * t->heads; bh++) {
         const uint64_t b = bh / t->heads, h = bh % t->heads;
@@ -54,7 +60,7 @@ void cpu_attention_reference(const struct cpu_attention *t)
             uint64_t visible = t->seq_kv;
             if (t->causal) /* keys j <= i + seq_kv - seq_q */
                 visible = i + 1 + t->seq_kv > t->seq_q ? i + 1 + t->seq_kv - t->seq_q : 0;
-            query(t, t->q + row, t->k + at, t->v + at, t->o + row, visible);
+            query(t, work->memory, t->q + row, t->k + at, t->v + at, t->o + row, visible);
         }
     }
 }

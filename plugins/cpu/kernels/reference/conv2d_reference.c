@@ -67,8 +67,9 @@ static void forward_row(const struct cpu_conv2d *v, const float *in, const float
     }
 }
 
-void cpu_conv2d_forward_reference(const struct cpu_conv2d *v)
+void cpu_conv2d_forward_reference(const struct cpu_conv2d *v, const struct cpu_work *work)
 {
+    (void)work;
     for (uint64_t nk = 0; nk < v->n * v->k; nk++) {
         const uint64_t n = nk / v->k, k = nk % v->k;
         for (uint64_t p = 0; p < v->p; p++) {
@@ -104,8 +105,9 @@ static void backward_data_row(const struct cpu_conv2d *v, const float *grad, con
     }
 }
 
-void cpu_conv2d_backward_data_reference(const struct cpu_conv2d *v)
+void cpu_conv2d_backward_data_reference(const struct cpu_conv2d *v, const struct cpu_work *work)
 {
+    (void)work;
     memset(v->input, 0, v->n * v->c * v->h * v->w * sizeof(*v->input));
     for (uint64_t nk = 0; nk < v->n * v->k; nk++) {
         const uint64_t n = nk / v->k, k = nk % v->k;
@@ -135,8 +137,9 @@ static void backward_filter_row(const struct cpu_conv2d *v, const float *in, con
     }
 }
 
-void cpu_conv2d_backward_filter_reference(const struct cpu_conv2d *v)
+void cpu_conv2d_backward_filter_reference(const struct cpu_conv2d *v, const struct cpu_work *work)
 {
+    (void)work;
     memset(v->filter, 0, v->k * v->c_group * v->r * v->s * sizeof(*v->filter));
     for (uint64_t nk = 0; nk < v->n * v->k; nk++) {
         const uint64_t n = nk / v->k, k = nk % v->k;

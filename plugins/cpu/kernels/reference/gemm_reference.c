@@ -42,18 +42,32 @@
 #define GEMM_LOAD(x) cbc_f16_to_f32(cbc_f32_to_f16(x))
 #include "gemm_tmpl.h"
 
-void cpu_gemm_reference(const struct cpu_gemm *g)
+/* The kernel for a pair of types. */
+static void (*kernel_of(const struct cpu_gemm *g))(const struct cpu_gemm *)
 {
-    if (g->round == CB_BF16)
-        gemm_f32_as_bf16(g);
-    else if (g->round == CB_F16)
-        gemm_f32_as_f16(g);
-    else if (g->dtype == CB_F64)
-        gemm_f64(g);
-    else if (g->dtype == CB_F32)
-        gemm_f32(g);
-    else if (g->dtype == CB_BF16)
-        gemm_bf16(g);
-    else
-        gemm_f16(g);
+    if (g->round)
+        return g->round == CB_BF16 ? gemm_f32_as_bf16 : gemm_f32_as_f16;
+    return g->dtype == CB_F64    ? gemm_f64
+           : g->dtype == CB_F32  ? gemm_f32
+           : g->dtype == CB_BF16 ? gemm_bf16
+                                 : gemm_f16;
+}
+
+/* The matrices `stride` elements further on; NULL stays NULL. */
+static void *next(const void *matrix, uint64_t stride, uint64_t element)
+{
+    return matrix ? (char *)matrix + stride * element : NULL;
+}
+
+void cpu_gemm_reference(const struct cpu_gemm *g, const struct cpu_work *work)
+{
+    const uint64_t element = g->dtype == CB_F64 ? 8 : g->dtype == CB_F32 ? 4 : 2;
+    struct cpu_gemm one = *g;
+    (void)work;
+    for (uint64_t i = 0; i < g->batch; i++) {
+        kernel_of(g)(&one);
+        one.a = next(one.a, g->stride_a, element);
+        one.b = next(one.b, g->stride_b, element);
+        one.c = next(one.c, g->stride_c, g->dtype == CB_F64 ? 8 : 4);
+    }
 }

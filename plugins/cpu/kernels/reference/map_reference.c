@@ -70,12 +70,14 @@ FOR_EACH_TYPE(DEFINE_UNARY)
     }
 FOR_EACH_TYPE(DEFINE_BINARY)
 
-void cpu_unary_reference(const struct cpu_map *u)
+void cpu_unary_reference(const struct cpu_map *u, const struct cpu_work *work)
 {
+    (void)work;
     DISPATCH_TYPE(u->dtype, unary, u);
 }
 
-void cpu_binary_reference(const struct cpu_map *b)
+void cpu_binary_reference(const struct cpu_map *b, const struct cpu_work *work)
 {
+    (void)work;
     DISPATCH_TYPE(b->dtype, binary, b);
 }

@@ -52,7 +52,8 @@
     }
 FOR_EACH_TYPE(DEFINE_REDUCE)
 
-void cpu_reduce_reference(const struct cpu_axis *r)
+void cpu_reduce_reference(const struct cpu_axis *r, const struct cpu_work *work)
 {
+    (void)work;
     DISPATCH_TYPE(r->dtype, reduce, r);
 }

@@ -47,7 +47,8 @@
     }
 FOR_EACH_TYPE(DEFINE_SOFTMAX)
 
-void cpu_softmax_reference(const struct cpu_axis *s)
+void cpu_softmax_reference(const struct cpu_axis *s, const struct cpu_work *work)
 {
+    (void)work;
     DISPATCH_TYPE(s->dtype, softmax, s);
 }

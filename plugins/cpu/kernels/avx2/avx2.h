@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels for AVX2, FMA and F16C. */
+#ifndef CPU_AVX2_H
+#define CPU_AVX2_H
+
+#include "../../dispatch/kernels.h"
+
+extern const struct cpu_gemm_kernel cpu_gemm_avx2;
+
+void cpu_map_avx2(const struct cpu_map *x, const struct cpu_work *work); /* unary and binary */
+void cpu_softmax_avx2(const struct cpu_axis *x, const struct cpu_work *work);
+void cpu_reduce_avx2(const struct cpu_axis *x, const struct cpu_work *work);
+void cpu_rows_avx2(const struct cpu_rows *x, const struct cpu_work *work);
+
+/* Overwrites the slots that this set does better. */
+void cpu_avx2_kernels(struct cpu_kernels *kernels);
+
+#endif

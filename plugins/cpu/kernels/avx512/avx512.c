@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "avx512.h"
+
+void cpu_avx512_kernels(struct cpu_kernels *kernels)
+{
+    kernels->threaded = true;
+    kernels->gemm = cpu_gemm_avx512;
+    kernels->softmax = cpu_softmax_avx512;
+    kernels->reduce = cpu_reduce_avx512;
+    kernels->unary = cpu_map_avx512;
+    kernels->binary = cpu_map_avx512;
+    kernels->rows = cpu_rows_avx512;
+}

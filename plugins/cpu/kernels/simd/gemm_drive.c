@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The paths of gemm: nothing but beta; a vector; small, in place; and blocked.
+ *
+ * Blocked is Goto's scheme: kc steps of B, packed into panels one of which fits into L1, against
+ * blocks of mc rows of A, packed by the thread that uses them into its L2. Tasks are rectangles of
+ * C. No path, and no length of a sum, depends on the number of threads. */
+#include "gemm_set.h"
+
+#include "compute_backend.h"
+#include "../../dispatch/cache.h"
+
+#define SMALL_FLOPS      (128.0 * 128 * 128) /* m*n*k up to which nothing is packed */
+#define THREAD_FLOPS     1e6                 /* m*n*k that a thread is woken for */
+#define THREAD_READS     1e5                 /* the same where all time goes into reading */
+#define TASK_FLOPS       2e5                 /* m*n*k of a task of small matrices */
+#define B_BYTES          (4u << 20)          /* of packed B */
+#define STREAM_BYTES     (4u << 20)          /* C from which its stores pass the caches */
+#define PANELS_OF_A_TASK 16u                 /* of B, when packing */
+
+struct plan {
+    uint64_t mr, kc, mc, nc; /* kc steps at a time; mc whole tiles, nc whole panels */
+    bool b_in_place;
+    uint64_t b_bytes, a_bytes; /* packed; a_bytes for each thread */
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t up(uint64_t x, uint64_t unit)
+{
+    return (x + unit - 1) / unit * unit;
+}
+
+/* The largest equal part of x, in whole units, that is at most `most` units. */
+static uint64_t part(uint64_t x, uint64_t most, uint64_t unit)
+{
+    const uint64_t units = (x + unit - 1) / unit, parts = (units + most - 1) / most;
+    return parts ? (units + parts - 1) / parts * unit : unit;
+}
+
+static const struct gemm_kind *kind_of(const struct gemm_set *set, const struct cpu_gemm *g)
+{
+    if (g->round)
+        return &set->kinds[g->round == CB_BF16 ? GEMM_F32_AS_BF16 : GEMM_F32_AS_F16];
+    return &set->kinds[g->dtype == CB_F64    ? GEMM_F64
+                       : g->dtype == CB_F32  ? GEMM_F32
+                       : g->dtype == CB_BF16 ? GEMM_BF16
+                                             : GEMM_F16];
+}
+
+static struct plan plan_of(const struct gemm_set *set, const struct gemm_kind *kind,
+                           const struct cpu_gemm *g)
+{
+    const struct cpu_caches *cache = cpu_caches();
+    const uint64_t size = kind->type->size;
+    struct plan p = { .mr = (uint64_t)set->mv * kind->type->vector };
+    p.kc = part(g->k, cache->l1d / 2 / (GEMM_LANES * size) / 8, 8);
+    p.mc = part(g->m, cache->l2 * 3 / 8 / (p.kc * size) / p.mr, p.mr);
+    p.nc = part(g->n, B_BYTES / (p.kc * size * GEMM_LANES), set->nr);
+    p.b_in_place = kind->plain && g->rs_b == 1 && g->m <= 4 * p.mr;
+    p.b_bytes = p.b_in_place ? 0 : p.nc / set->nr * GEMM_LANES * p.kc * size;
+    p.a_bytes = up(p.mc * p.kc * size, 64);
+    p.b_bytes = up(p.b_bytes, 64);
+    return p;
+}
+
+/* Rows of a panel of A, of m: whole vectors, panels of about one height. */
+static uint64_t height(const struct gemm_set *set, const struct gemm_kind *kind, uint64_t m)
+{
+    return part(m, set->mv, kind->type->vector);
+}
+
+static const char *at(const void *base, uint64_t element, uint64_t size)
+{
+    return (const char *)base + element * size;
+}
+
+/* ---- C := beta * C ---- */
+
+static void scale(const struct cpu_gemm *g)
+{
+    for (uint64_t j = 0; j < g->n; j++) {
+        double *c64 = (double *)g->c + j * g->ldc;
+        float *c32 = (float *)g->c + j * g->ldc;
+        const float beta = (float)g->beta;
+        for (uint64_t i = 0; i < g->m; i++)
+            if (g->dtype == CB_F64)
+                c64[i] = g->beta == 0 ? 0 : g->beta * c64[i];
+            else
+                c32[i] = beta == 0 ? 0 : beta * c32[i];
+    }
+}
+
+/* ---- a vector ---- */
+
+static bool is_vector(const struct cpu_gemm *g)
+{
+    return g->m == 1 || g->n == 1;
+}
+
+struct vectors {
+    const struct gemm_kind *kind;
+    struct gemv all;
+    uint64_t rows; /* of a task */
+};
+
+static void vector_rows(void *ctx, uint64_t task, unsigned thread)
+{
+    const struct vectors *v = ctx;
+    const uint64_t i = task * v->rows;
+    struct gemv some = v->all;
+    (void)thread;
+    some.rows = least(v->rows, v->all.rows - i);
+    some.m = at(some.m, i * some.row, v->kind->size);
+    some.y = (char *)at(some.y, i * some.inc_y, v->kind->type->size);
+    v->kind->gemv(&some);
+}
+
+/* A row times a matrix is that matrix, turned, times a column. */
+static void vector(const struct gemm_kind *kind, const struct cpu_gemm *g, struct cpu_team *team,
+                   unsigned threads)
+{
+    struct vectors v = { kind, { .k = g->k, .y = g->c, .alpha = g->alpha, .beta = g->beta }, 0 };
+    struct gemv *all = &v.all;
+    if (g->n == 1) {
+        all->rows = g->m, all->m = g->a, all->row = g->rs_a, all->step = g->cs_a;
+        all->x = g->b, all->inc_x = g->rs_b, all->inc_y = 1;
+    } else {
+        all->rows = g->n, all->m = g->b, all->row = g->cs_b, all->step = g->rs_b;
+        all->x = g->a, all->inc_x = g->cs_a, all->inc_y = g->ldc;
+    }
+    v.rows = least(up((all->rows + threads - 1) / threads, 64), GEMV_ROWS);
+    cpu_team_run(team, threads, vector_rows, &v, (all->rows + v.rows - 1) / v.rows);
+}
+
+/* ---- small ---- */
+
+static bool is_small(const struct gemm_kind *kind, const struct cpu_gemm *g)
+{
+    return kind->plain && (double)g->m * (double)g->n * (double)g->k <= SMALL_FLOPS;
+}
+
+static uint64_t small_bytes(const struct gemm_set *set, const struct gemm_kind *kind,
+                            const struct cpu_gemm *g)
+{
+    const uint64_t mr = (uint64_t)set->mv * kind->type->vector;
+    return g->rs_a == 1 ? 0 : up(g->m, mr) * g->k * kind->type->size * 2;
+}
+
+static void small(const struct gemm_set *set, const struct gemm_kind *kind,
+                  const struct cpu_gemm *g, void *memory)
+{
+    const uint64_t mr = (uint64_t)set->mv * kind->type->vector;
+    const uint64_t width = height(set, kind, g->m), nr = part(g->n, set->nr, 1);
+    struct gemm_a a = { g->a, g->cs_a, width, width, NULL, 0, 0 };
+    const struct gemm_b b = { g->b, g->rs_b, g->cs_b, g->cs_b * nr, nr };
+    const struct gemm_c c = { g->c, g->ldc, g->alpha, g->beta, false };
+    if (g->rs_a != 1) {
+        kind->pack(memory, (unsigned)mr, (unsigned)width, g->m, g->k, g->a, g->rs_a, g->cs_a);
+        a = (struct gemm_a){ memory, mr, mr * g->k, width, NULL, 0, 0 };
+    }
+    kind->type->block(g->m, g->n, g->k, &a, &b, &c);
+}
+
+/* ---- blocked ---- */
+
+struct job {
+    const struct gemm_set *set;
+    const struct gemm_kind *kind;
+    const struct cpu_gemm *g;
+    struct plan plan;
+    char *a_packed, *b_packed;
+    uint64_t jc, nb, pc, kb; /* where in n and k, and how much of it */
+    uint64_t width;          /* of a panel of B */
+    uint64_t pieces, piece;  /* of nb: how many, and columns of one */
+    unsigned threads;
+    bool stream;
+};
+
+static void pack_b(void *ctx, uint64_t task, unsigned thread)
+{
+    const struct job *job = ctx;
+    const struct cpu_gemm *g = job->g;
+    const uint64_t j = task * PANELS_OF_A_TASK * job->width;
+    const uint64_t n = least(PANELS_OF_A_TASK * job->width, job->nb - j);
+    (void)thread;
+    job->kind->pack(
+        job->b_packed + task * PANELS_OF_A_TASK * GEMM_LANES * job->kb * job->kind->type->size,
+        GEMM_LANES, (unsigned)job->width, n, job->kb,
+        at(g->b, job->pc * g->rs_b + (job->jc + j) * g->cs_b, job->kind->size), g->cs_b, g->rs_b);
+}
+
+static struct gemm_b panels_of_b(const struct job *job, uint64_t j)
+{
+    const struct cpu_gemm *g = job->g;
+    const uint64_t size = job->kind->type->size, panel = GEMM_LANES * job->kb;
+    if (job->plan.b_in_place)
+        return (struct gemm_b){ at(g->b, job->pc * g->rs_b + (job->jc + j) * g->cs_b, size),
+                                g->rs_b, g->cs_b, job->width * g->cs_b, job->width };
+    return (struct gemm_b){ job->b_packed + j / job->width * panel * size, GEMM_LANES, 1, panel,
+                            job->width };
+}
+
+/* What of A a task will pack: most probably this thread's next. */
+static void look_ahead(const struct job *job, uint64_t task, struct gemm_a *a)
+{
+    const struct cpu_gemm *g = job->g;
+    const uint64_t size = job->kind->size;
+    uint64_t i = task / job->pieces * job->plan.mc, p = job->pc;
+    if (i >= g->m) {
+        i = 0;
+        p += job->kb;
+    }
+    if (p >= g->k)
+        return;
+    a->ahead = at(g->a, i * g->rs_a + p * g->cs_a, size);
+    a->ahead_step = (g->rs_a == 1 ? g->cs_a : g->rs_a) * size;
+    a->lines = ((g->rs_a == 1 ? least(job->plan.mc, g->m - i) : job->kb) * size + 63) / 64;
+}
+
+/* A rectangle of C: mc rows by a piece of the columns. */
+static void multiply(void *ctx, uint64_t task, unsigned thread)
+{
+    const struct job *job = ctx;
+    const struct cpu_gemm *g = job->g;
+    const struct plan *plan = &job->plan;
+    const uint64_t i = task / job->pieces * plan->mc, j = task % job->pieces * job->piece;
+    const uint64_t m = least(plan->mc, g->m - i), n = least(job->piece, job->nb - j);
+    const uint64_t width = height(job->set, job->kind, m);
+    char *packed = job->a_packed + thread * plan->a_bytes;
+    struct gemm_a a = { packed, plan->mr, plan->mr * job->kb, width, NULL, 0, 0 };
+    const struct gemm_b b = panels_of_b(job, j);
+    const struct gemm_c c = { (char *)at(g->c, i + (job->jc + j) * g->ldc, job->kind->type->size),
+                              g->ldc, g->alpha, job->pc ? 1 : g->beta, job->stream };
+    job->kind->pack(packed, (unsigned)plan->mr, (unsigned)width, m, job->kb,
+                    at(g->a, i * g->rs_a + job->pc * g->cs_a, job->kind->size), g->rs_a, g->cs_a);
+    look_ahead(job, task + job->threads, &a);
+    job->kind->type->block(m, n, job->kb, &a, &b, &c);
+}
+
+/* Cuts nb into pieces so that the tasks divide evenly among the threads. */
+static void cut(struct job *job, unsigned threads)
+{
+    const uint64_t rows = (job->g->m + job->plan.mc - 1) / job->plan.mc;
+    const uint64_t panels = (job->nb + job->width - 1) / job->width;
+    uint64_t pieces = 1;
+    while (pieces < panels && rows * pieces % threads && rows * pieces < 4u * threads)
+        pieces++;
+    job->piece = (panels + pieces - 1) / pieces * job->width;
+    job->pieces = (job->nb + job->piece - 1) / job->piece;
+}
+
+/* Whether all of C may pass the caches: it is written once, is large, and lies well. */
+static bool may_stream(const struct gemm_kind *kind, const struct cpu_gemm *g,
+                       const struct plan *plan)
+{
+    const uint64_t size = kind->type->size, vector = kind->type->vector * size;
+    return g->beta == 0 && g->k <= plan->kc && g->m * size * g->n >= STREAM_BYTES &&
+           (uintptr_t)g->c % vector == 0 && g->ldc * size % vector == 0;
+}
+
+static void blocked(const struct gemm_set *set, const struct gemm_kind *kind,
+                    const struct cpu_gemm *g, struct cpu_team *team, unsigned threads, char *memory)
+{
+    struct job job = {
+        .set = set, .kind = kind, .g = g, .threads = threads, .plan = plan_of(set, kind, g)
+    };
+    const struct plan *plan = &job.plan;
+    const uint64_t rows = (g->m + plan->mc - 1) / plan->mc;
+    job.b_packed = memory;
+    job.a_packed = memory + plan->b_bytes;
+    job.stream = may_stream(kind, g, plan);
+    for (job.jc = 0; job.jc < g->n; job.jc += plan->nc) {
+        job.nb = least(plan->nc, g->n - job.jc);
+        job.width = part(job.nb, set->nr, 1);
+        cut(&job, threads);
+        for (job.pc = 0; job.pc < g->k; job.pc += plan->kc) {
+            const uint64_t columns = PANELS_OF_A_TASK * job.width;
+            job.kb = least(plan->kc, g->k - job.pc);
+            if (!plan->b_in_place)
+                cpu_team_run(team, threads, pack_b, &job, (job.nb + columns - 1) / columns);
+            cpu_team_run(team, threads, multiply, &job, rows * job.pieces);
+        }
+    }
+}
+
+/* ---- one matrix, and many ---- */
+
+static unsigned threads_for(const struct cpu_gemm *g, unsigned most)
+{
+    const double flops = (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
+    const double each = is_vector(g) ? THREAD_READS : THREAD_FLOPS;
+    return flops < each * most ? 1 + (unsigned)(flops / each) : most;
+}
+
+static uint64_t one_bytes(const struct gemm_set *set, const struct cpu_gemm *g, unsigned threads)
+{
+    const struct gemm_kind *kind = kind_of(set, g);
+    if (!g->m || !g->n || !g->k || is_vector(g))
+        return 0;
+    if (is_small(kind, g))
+        return up(small_bytes(set, kind, g), 64);
+    const struct plan plan = plan_of(set, kind, g);
+    return plan.b_bytes + plan.a_bytes * threads;
+}
+
+static void one(const struct gemm_set *set, const struct cpu_gemm *g, struct cpu_team *team,
+                unsigned threads, char *memory)
+{
+    const struct gemm_kind *kind = kind_of(set, g);
+    if (!g->k)
+        scale(g);
+    else if (is_vector(g))
+        vector(kind, g, team, threads);
+    else if (is_small(kind, g))
+        small(set, kind, g, memory);
+    else
+        blocked(set, kind, g, team, threads, memory);
+}
+
+struct many {
+    const struct gemm_set *set;
+    const struct cpu_gemm *g;
+    char *memory;
+    uint64_t bytes; /* of it, for each thread */
+    uint64_t group; /* matrices of a task */
+};
+
+/* The matrices from number i on. */
+static struct cpu_gemm from(const struct gemm_set *set, const struct cpu_gemm *g, uint64_t i)
+{
+    const struct gemm_kind *kind = kind_of(set, g);
+    struct cpu_gemm one = *g;
+    if (g->k) {
+        one.a = at(g->a, i * g->stride_a, kind->size);
+        one.b = at(g->b, i * g->stride_b, kind->size);
+    }
+    one.c = (char *)at(g->c, i * g->stride_c, kind->type->size);
+    return one;
+}
+
+static void several(void *ctx, uint64_t task, unsigned thread)
+{
+    const struct many *many = ctx;
+    const uint64_t end = least((task + 1) * many->group, many->g->batch);
+    for (uint64_t i = task * many->group; i < end; i++) {
+        const struct cpu_gemm g = from(many->set, many->g, i);
+        one(many->set, &g, NULL, 1, many->memory + thread * many->bytes);
+    }
+}
+
+/* Whether a thread takes whole matrices: there are enough of them, or they are too small to cut. */
+static bool whole(const struct gemm_set *set, const struct cpu_gemm *g, unsigned threads)
+{
+    return g->batch > 1 && (g->batch >= 4 * (uint64_t)threads || is_small(kind_of(set, g), g));
+}
+
+uint64_t gemm_workspace(const struct gemm_set *set, const struct cpu_gemm *g, unsigned threads)
+{
+    threads = threads_for(g, threads);
+    return whole(set, g, threads) ? one_bytes(set, g, 1) * threads : one_bytes(set, g, threads);
+}
+
+void gemm_run(const struct gemm_set *set, const struct cpu_gemm *g, const struct cpu_work *work)
+{
+    const unsigned threads = threads_for(g, cpu_team_size(work->team));
+    if (!g->m || !g->n)
+        return;
+    if (whole(set, g, threads)) {
+        struct many many = { set, g, work->memory, one_bytes(set, g, 1), 1 };
+        many.group += (uint64_t)(TASK_FLOPS / ((double)g->m * (double)g->n * (double)(g->k + 1)));
+        cpu_team_run(work->team, threads, several, &many, (g->batch + many.group - 1) / many.group);
+        return;
+    }
+    for (uint64_t i = 0; i < g->batch; i++) {
+        const struct cpu_gemm next = from(set, g, i);
+        one(set, &next, work->team, threads, work->memory);
+    }
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packing and gemv of one kind of matrix; included once per kind, without a guard.
+ *
+ *   KIND           names it; these three end here
+ *   IN             an element in memory
+ *   READ(op, ...)  a load of the vocabulary (load, load_mask), as V(t)
+ *   T, REAL, V     as in gemm_block_tmpl.h */
+#define LOAD(p)         READ(load, p)
+#define LOAD_MASK(p, m) READ(load_mask, p, m)
+
+#include "gemm_pack_tmpl.h"
+#include "gemv_tmpl.h"
+
+#undef LOAD
+#undef LOAD_MASK
+#undef KIND
+#undef IN
+#undef READ

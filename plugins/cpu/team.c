@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One word, `gate`, says which job is on, whether it may still be joined, and how many workers are
+ * in it. The caller opens the gate, works along, shuts it, and waits only for the workers that came
+ * in: one that wakes late finds it shut, and a small job never waits for a sleeper. */
+#include "team.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "fpenv.h"
+
+#define OPEN     (1ull << 31)
+#define JOB      (1ull << 32) /* what a new job adds */
+#define IN(gate) ((gate) & (OPEN - 1))
+#define SPINS    2000u /* some tens of microseconds */
+#define YIELDS   16u
+
+struct worker {
+    struct cpu_team *team;
+    pthread_t thread;
+    unsigned number; /* from 1 on; the caller is 0 */
+};
+
+struct cpu_team {
+    unsigned size;
+    pthread_mutex_t caller; /* held by the thread whose job is on */
+    bool started;           /* under caller */
+    unsigned n_workers;     /* that did start */
+    struct worker *workers;
+
+    pthread_mutex_t lock; /* for sleeping */
+    pthread_cond_t wake;
+    unsigned sleepers;
+    bool stop;
+
+    _Alignas(64) atomic_uint_fast64_t gate;
+    _Alignas(64) atomic_uint_fast64_t next;
+    cpu_task_fn run;
+    void *ctx;
+    uint64_t n;
+    unsigned most;
+};
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void do_tasks(struct cpu_team *team, unsigned thread)
+{
+    const cpu_task_fn run = team->run;
+    void *ctx = team->ctx;
+    const uint64_t n = team->n;
+    for (;;) {
+        const uint64_t task = atomic_fetch_add_explicit(&team->next, 1, memory_order_relaxed);
+        if (task >= n)
+            return;
+        run(ctx, task, thread);
+    }
+}
+
+/* Comes in if the job of `seen` is still open and has room. Each worker has a number of its own, so
+ * that a cap on threads is a cap on numbers. */
+static bool join(struct cpu_team *team, uint64_t seen)
+{
+    uint_fast64_t gate = seen;
+    while (gate & OPEN && gate / JOB == seen / JOB)
+        if (atomic_compare_exchange_weak_explicit(&team->gate, &gate, gate + 1,
+                                                  memory_order_acquire, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+/* Waits until a job other than the last is on, or the end; the gate as it was then. */
+static uint64_t wait_for_job(struct cpu_team *team, uint64_t last)
+{
+    uint64_t gate = 0;
+    for (unsigned i = 0; i < SPINS; i++) {
+        gate = atomic_load_explicit(&team->gate, memory_order_acquire);
+        if (gate / JOB != last)
+            return gate;
+        pause_briefly();
+    }
+    pthread_mutex_lock(&team->lock);
+    team->sleepers++;
+    while ((gate = atomic_load_explicit(&team->gate, memory_order_acquire)) / JOB == last &&
+           !team->stop)
+        pthread_cond_wait(&team->wake, &team->lock);
+    team->sleepers--;
+    pthread_mutex_unlock(&team->lock);
+    return gate;
+}
+
+static void *work(void *arg)
+{
+    const struct worker *worker = arg;
+    struct cpu_team *team = worker->team;
+    uint64_t last = 0;
+#if defined(__linux__)
+    pthread_setname_np(pthread_self(), "cb-cpu");
+#endif
+    cbc_fpenv_enter();
+    for (;;) {
+        const uint64_t gate = wait_for_job(team, last);
+        if (gate / JOB == last)
+            return NULL; /* stopped */
+        last = gate / JOB;
+        if (!join(team, gate))
+            continue;
+        if (worker->number < team->most)
+            do_tasks(team, worker->number);
+        atomic_fetch_sub_explicit(&team->gate, 1, memory_order_release);
+    }
+}
+
+/* Signals are the host's business: a worker inherits a full mask. */
+static void start_workers(struct cpu_team *team)
+{
+    sigset_t all, before;
+    team->started = true;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before))
+        return;
+    for (unsigned i = 0; i + 1 < team->size; i++) {
+        struct worker *worker = &team->workers[team->n_workers];
+        *worker = (struct worker){ .team = team, .number = team->n_workers + 1 };
+        if (pthread_create(&worker->thread, NULL, work, worker))
+            break;
+        team->n_workers++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void prepare(struct cpu_team *team)
+{
+    pthread_mutex_init(&team->caller, NULL);
+    pthread_mutex_init(&team->lock, NULL);
+    pthread_cond_init(&team->wake, NULL);
+    team->started = false;
+    team->n_workers = 0;
+    team->sleepers = 0;
+    team->stop = false;
+    atomic_init(&team->gate, 0);
+    atomic_init(&team->next, 0);
+}
+
+struct cpu_team *cpu_team_create(unsigned threads)
+{
+    struct cpu_team *team = aligned_alloc(_Alignof(struct cpu_team), sizeof(*team));
+    struct worker *workers = calloc(threads, sizeof(*workers));
+    if (!team || !workers) {
+        free(team);
+        free(workers);
+        return NULL;
+    }
+    *team = (struct cpu_team){ .size = threads, .workers = workers };
+    prepare(team);
+    return team;
+}
+
+void cpu_team_reset_in_child(struct cpu_team *team)
+{
+    prepare(team);
+}
+
+void cpu_team_destroy(struct cpu_team *team)
+{
+    if (!team)
+        return;
+    pthread_mutex_lock(&team->lock);
+    team->stop = true;
+    pthread_cond_broadcast(&team->wake);
+    pthread_mutex_unlock(&team->lock);
+    for (unsigned i = 0; i < team->n_workers; i++)
+        pthread_join(team->workers[i].thread, NULL);
+    pthread_cond_destroy(&team->wake);
+    pthread_mutex_destroy(&team->lock);
+    pthread_mutex_destroy(&team->caller);
+    free(team->workers);
+    free(team);
+}
+
+unsigned cpu_team_size(const struct cpu_team *team)
+{
+    return team->size;
+}
+
+static void open_gate(struct cpu_team *team)
+{
+    atomic_store_explicit(&team->next, 0, memory_order_relaxed);
+    uint_fast64_t gate = atomic_load_explicit(&team->gate, memory_order_relaxed);
+    pthread_mutex_lock(&team->lock);
+    atomic_store_explicit(&team->gate, (gate + JOB) | OPEN, memory_order_release);
+    if (team->sleepers)
+        pthread_cond_broadcast(&team->wake);
+    pthread_mutex_unlock(&team->lock);
+}
+
+static void shut_gate(struct cpu_team *team)
+{
+    unsigned turns = 0;
+    uint64_t gate =
+        atomic_fetch_and_explicit(&team->gate, ~(uint_fast64_t)OPEN, memory_order_acquire);
+    while (IN(gate)) {
+        if (++turns < SPINS)
+            pause_briefly();
+        else
+            sched_yield(); /* more threads than processors: let the worker have one */
+        gate = atomic_load_explicit(&team->gate, memory_order_acquire);
+    }
+}
+
+void cpu_team_run(struct cpu_team *team, unsigned most, cpu_task_fn run, void *ctx, uint64_t n)
+{
+    if (n <= 1 || most <= 1 || team->size <= 1 || pthread_mutex_trylock(&team->caller)) {
+        for (uint64_t task = 0; task < n; task++)
+            run(ctx, task, 0);
+        return;
+    }
+    if (!team->started)
+        start_workers(team);
+    team->run = run;
+    team->ctx = ctx;
+    team->n = n;
+    team->most = most;
+    open_gate(team);
+    do_tasks(team, 0);
+    shut_gate(team);
+    pthread_mutex_unlock(&team->caller);
+}
