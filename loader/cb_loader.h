@@ -14,6 +14,8 @@
  * line, or CB_BACKEND=ID. docs/use_the_loader.md is the long version.
  *
  * Threads:  any thread may use a loader, at any time.
+ * Fork:     a child may go on with its parent's loader. If another thread was at work in it at the
+ *           moment of the fork, each call in the child is CB_DEVICE_ERROR, at once: open another.
  * Memory:   strings handed out belong to the loader and live until it is closed.
  * Output:   none, until CB_LOG (error, warning, info, debug: to stderr) or cb_loader_set_log.
  * State:    none outside struct cb_loader: two loaders in one process do not see each other.
@@ -47,9 +49,13 @@ CB_DEFINE_INIT(cb_builtin)
 /* text: one line without newline. level: CB_LOG_*. May be called from any thread. */
 typedef void (*cb_log_fn)(void *ctx, int32_t level, const char *text);
 
+enum {
+    CB_LOADER_PROBE = 1u << 0, /* as `probe = always`, whatever the configuration says */
+};
+
 typedef struct cb_loader_options {
     uint64_t size;
-    uint32_t flags; /* 0 */
+    uint32_t flags; /* CB_LOADER_PROBE or 0 */
     uint32_t reserved;
     const char *const *paths; /* plugins or directories of them, before all others */
     uint64_t n_paths;
@@ -61,6 +67,7 @@ typedef struct cb_loader_options {
     uint64_t table_size; /* of the host's compute_backend_v1; cb_loader_open sets the two */
     uint32_t abi_minor;
     uint32_t abi_draft;
+    const char *probe_helper; /* the program cb-probe, instead of the installed one; nullable */
 } cb_loader_options;
 CB_DEFINE_INIT(cb_loader_options)
 
@@ -95,6 +102,7 @@ typedef enum cb_state {
     CB_STATE_UNFIT = 5,     /* works, but not what was asked for */
     CB_STATE_OUTRANKED = 6, /* not opened: another won */
     CB_STATE_SELECTED = 7,
+    CB_STATE_PROBED_BAD = 8, /* it crashed, hung, exited or talked nonsense in a probe */
 } cb_state;
 
 typedef struct cb_candidate {
@@ -113,7 +121,9 @@ typedef struct cb_candidate {
 CB_DEFINE_INIT(cb_candidate)
 
 /**
- * cb_loader_open - reads the configuration and looks for plugins. Nothing of theirs is run.
+ * cb_loader_open - reads the configuration and looks for plugins. Nothing of theirs is run in this
+ * process; where probes are asked for, each plugin is tried in a process of its own first, and the
+ * call takes as long as the slowest, at most `probe_timeout` for each sixteen plugins.
  *
  * @options: NULL for the defaults. Read during the call, but for what says otherwise.
  * @out:     receives the loader on CB_OK.
@@ -167,6 +177,33 @@ CB_LOADER_API cb_status cb_loader_candidate(cb_loader *loader, uint64_t i, cb_ca
 CB_LOADER_API cb_status cb_loader_select(cb_loader *loader, const cb_request *request,
                                          cb_backend *out, cb_error *err);
 
+/**
+ * cb_loader_route - cb_loader_select for one kind of work.
+ *
+ * @op: CB_OP_*, the work that is to be done. For gemm, gemm_mixed_precision, batched_gemm, the
+ *      conv2d ops and attention a backend with matrix units (CB_FEATURE_TENSOR_CORES) is preferred
+ *      to one without. What the user asked for comes first: only backends that it ranks alike are
+ *      compared.
+ *
+ * Errors: as cb_loader_select; CB_INVALID_ARGUMENT for an op that this loader does not know.
+ */
+CB_LOADER_API cb_status cb_loader_route(cb_loader *loader, uint32_t op, const cb_request *request,
+                                        cb_backend *out, cb_error *err);
+
+/**
+ * cb_loader_fallback_chain - what a selection would try, one after the other. Opens nothing.
+ *
+ * @request:    as for cb_loader_select; what only an open backend can tell (want) is not asked.
+ * @candidates: receives places for cb_loader_candidate, the first choice first and plugins of class
+ *              cpu last. NULL asks for the count.
+ * @count:      in: the room; out: how many there are.
+ *
+ * Errors: CB_INVALID_ARGUMENT for a bad request or too little room; *count says what it takes.
+ */
+CB_LOADER_API cb_status cb_loader_fallback_chain(cb_loader *loader, const cb_request *request,
+                                                 uint64_t *candidates, uint64_t *count,
+                                                 cb_error *err);
+
 /** cb_loader_release - destroys a selected backend. Its code stays mapped. */
 CB_LOADER_API cb_status cb_loader_release(cb_loader *loader, cb_backend be, cb_error *err);
 
@@ -177,6 +214,25 @@ CB_LOADER_API cb_status cb_loader_release(cb_loader *loader, cb_backend be, cb_e
  */
 CB_LOADER_API cb_status cb_loader_report(cb_loader *loader, char *buffer, uint64_t *length,
                                          cb_error *err);
+
+/* Any JSON begins with "schema": 1; a later loader adds members and drops none. */
+enum {
+    CB_FORMAT_TEXT = 0,
+    CB_FORMAT_JSON = 1,
+};
+
+/** cb_loader_report_as - cb_loader_report in a format of CB_FORMAT_*. */
+CB_LOADER_API cb_status cb_loader_report_as(cb_loader *loader, uint32_t format, char *buffer,
+                                            uint64_t *length, cb_error *err);
+
+/**
+ * cb_loader_config - the configuration as it counts: which files were read, each key's value with
+ * where it was given, the variables that stand above it, and what was odd.
+ *
+ * As text it is a configuration file that says the same. @buffer, @length: as cb_loader_report.
+ */
+CB_LOADER_API cb_status cb_loader_config(cb_loader *loader, uint32_t format, char *buffer,
+                                         uint64_t *length, cb_error *err);
 
 /**
  * cb_loader_set_log - who hears messages up to a level, from now on; NULL: nobody.

@@ -19,31 +19,122 @@ struct reader {
     struct slice id;       /* of [backend.ID], else empty */
 };
 
-static void set_plugin_path(struct reader *r, struct slice value, const char *origin)
+static bool set_plugin_path(struct reader *r, struct slice value, const char *origin)
 {
     cbl_set_places(r->l, &r->l->settings.plugin_path, value, r->directory, origin);
+    return true;
 }
 
-static void set_backend(struct reader *r, struct slice value, const char *origin)
+static bool set_backend(struct reader *r, struct slice value, const char *origin)
 {
     cbl_set_names(r->l, &r->l->settings.backend, value, true, origin);
+    return true;
+}
+
+/* The place of a value in a list of words, which NULL ends. */
+static bool find_word(struct slice value, const char *const *words, uint32_t *out)
+{
+    for (*out = 0; words[*out]; ++*out)
+        if (cbl_slice_is(value, words[*out]))
+            return true;
+    return false;
+}
+
+static bool set_policy(struct reader *r, struct slice value, const char *origin)
+{
+    static const char *const words[] = { "require", "prefer", "any", NULL };
+    static const enum policy policies[] = { POLICY_REQUIRE, POLICY_PREFER, POLICY_ANY };
+    uint32_t i;
+    (void)origin;
+    if (!find_word(value, words, &i))
+        return false;
+    r->l->settings.policy = policies[i];
+    return true;
+}
+
+static bool set_probe(struct reader *r, struct slice value, const char *origin)
+{
+    static const char *const words[] = { "never", "always", NULL };
+    uint32_t i;
+    (void)origin;
+    if (!find_word(value, words, &i))
+        return false;
+    r->l->settings.probe = i == 1;
+    return true;
+}
+
+static bool set_probe_timeout(struct reader *r, struct slice value, const char *origin)
+{
+    double seconds;
+    (void)origin;
+    if (!cbl_real(value, &seconds) || !(seconds >= 1e-3 && seconds <= 3600))
+        return false;
+    r->l->settings.probe_timeout = (uint64_t)(seconds * 1e9);
+    return true;
+}
+
+static bool set_probe_helper(struct reader *r, struct slice value, const char *origin)
+{
+    (void)origin;
+    if (!value.size)
+        return false;
+    r->l->settings.probe_helper = cbl_absolute(r->l, r->directory, value);
+    return true;
+}
+
+/* A file that others may write must not be what opens the door to them. */
+static bool set_trust(struct reader *r, struct slice value, const char *origin)
+{
+    static const char *const words[] = { "on", "off", NULL };
+    struct verdict v = { 0 };
+    uint32_t i;
+    if (!find_word(value, words, &i))
+        return false;
+    if (i == 0 || cbl_trust_check(r->l, cbl_absolute(r->l, "", cbl_slice(r->path)), false, &v))
+        r->l->settings.trust_off = i == 1;
+    else
+        cbl_problem(r->l, "%s: a file that cannot itself be trusted does not turn trust off: %s",
+                    origin, cbl_text(&v.reason));
+    r->l->strings.failed |= v.no_memory;
+    cbl_text_free(&v.reason);
+    return true;
 }
 
 static const struct {
     const char *name;
-    void (*set)(struct reader *r, struct slice value, const char *origin);
+    bool (*set)(struct reader *r, struct slice value, const char *origin);
+    const char *form;      /* what a value is, for who gave another; NULL: all are good */
+    const char *otherwise; /* what holds when it is not set */
 } loader_keys[] = {
-    { "plugin_path", set_plugin_path },
-    { "backend", set_backend },
+    { "plugin_path", set_plugin_path, NULL, "" },
+    { "backend", set_backend, NULL, "" },
+    { "policy", set_policy, "require, prefer or any", "prefer" },
+    { "trust", set_trust, "on or off", "on" },
+    { "probe", set_probe, "never or always", "never" },
+    { "probe_timeout", set_probe_timeout, "a number of seconds from 0.001 to 3600", "10" },
+    { "probe_helper", set_probe_helper, "a file", CB_PROBE_HELPER },
 };
+#define LOADER_KEY_COUNT (sizeof(loader_keys) / sizeof(loader_keys[0]))
+
+const char *cbl_loader_key(uint64_t i, const char **otherwise)
+{
+    if (i >= LOADER_KEY_COUNT)
+        return NULL;
+    *otherwise = loader_keys[i].otherwise;
+    return loader_keys[i].name;
+}
 
 static void read_loader_key(struct reader *r, const struct cbl_ini_line *line, const char *origin)
 {
-    for (uint64_t i = 0; i < sizeof(loader_keys) / sizeof(loader_keys[0]); i++) {
-        if (cbl_slice_is(line->key, loader_keys[i].name)) {
-            loader_keys[i].set(r, line->value, origin);
-            return;
-        }
+    for (uint64_t i = 0; i < LOADER_KEY_COUNT; i++) {
+        if (!cbl_slice_is(line->key, loader_keys[i].name))
+            continue;
+        if (loader_keys[i].set(r, line->value, origin))
+            cbl_keep_setting(r->l, cbl_slice(""), line->key, line->value, origin);
+        else
+            cbl_problem(r->l, "%s is '%.*s', not %s: ignored", origin, SLICE_ARGS(line->value),
+                        loader_keys[i].form);
+        return;
     }
     cbl_problem(r->l, "%s:%llu: unknown key %.*s in [loader]: ignored", r->path,
                 (unsigned long long)line->number, SLICE_ARGS(line->key));

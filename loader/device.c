@@ -70,6 +70,7 @@ static bool look_at(struct instance *in, const struct demand *demand, uint32_t o
     status = in->table.capabilities(in->self, ordinal, &capabilities, &err);
     if (status != CB_OK)
         return cbl_blame_call(v, "capabilities", status, &err);
+    in->features = capabilities.features;
     compare(in, demand, info, capabilities.features, against);
     return true;
 }

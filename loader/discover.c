@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +16,19 @@ static struct candidate *add_candidate(struct cb_loader *l, const char *path, co
     l->candidates = grown;
     struct candidate *c = &l->candidates[l->n_candidates++];
     *c = (struct candidate){
-        .id = "", .path = path, .origin = origin, .version = "", .device_class = "", .isa = ""
+        .id = "",
+        .path = path,
+        .origin = origin,
+        .version = "",
+        .device_class = "",
+        .isa = "",
+        .manifest = "",
+        .build_id = "",
     };
     return c;
 }
 
-static void settle(struct cb_loader *l, struct candidate *c, const struct verdict *v)
+void cbl_settle(struct cb_loader *l, struct candidate *c, const struct verdict *v)
 {
     c->state = v->state;
     c->reason = cbl_keep(&l->strings, cbl_slice(cbl_text(&v->reason)));
@@ -36,13 +42,26 @@ bool cbl_blame_twin(struct verdict *v, const struct candidate *earlier)
                      *earlier->path ? earlier->path : "built in", earlier->origin);
 }
 
+static bool blame_nothing(struct verdict *v)
+{
+    return cbl_blame(v, CB_STATE_FOUND, "no selection has looked at it yet");
+}
+
+static void settle_found(struct cb_loader *l, struct candidate *c)
+{
+    struct verdict v = { 0 };
+    blame_nothing(&v);
+    cbl_settle(l, c, &v);
+    cbl_text_free(&v.reason);
+}
+
 /* What makes a sound candidate step back: CB_DISABLE, or an earlier one that is the same file or
  * has the same id. The last may still be tried, when the earlier one turns out to be bad. */
 static bool check_hidden(struct cb_loader *l, struct candidate *c, struct verdict *v)
 {
     bool named;
     for (const struct candidate *e = l->candidates; c->is_file && e < c; e++)
-        if (e->is_file && e->device == c->device && e->inode == c->inode)
+        if (e->usable && e->is_file && e->device == c->device && e->inode == c->inode)
             return cbl_blame(v, CB_STATE_HIDDEN, "the same file as %s (%s)", e->path, e->origin);
     if (cbl_match(&l->settings.disable, c->id, &named) != UINT64_MAX)
         return cbl_blame(v, CB_STATE_HIDDEN, "%s names it", l->settings.disable.origin);
@@ -50,7 +69,7 @@ static bool check_hidden(struct cb_loader *l, struct candidate *c, struct verdic
     for (const struct candidate *e = l->candidates; e < c; e++)
         if (e->usable && !strcmp(e->id, c->id))
             return cbl_blame_twin(v, e);
-    return cbl_blame(v, CB_STATE_FOUND, "no selection has looked at it yet");
+    return blame_nothing(v);
 }
 
 static void scan(struct cb_loader *l, struct candidate *c, const char *manifest)
@@ -63,7 +82,7 @@ static void scan(struct cb_loader *l, struct candidate *c, const char *manifest)
         check_hidden(l, c, &v);
     c->nanoseconds = cbl_now() - start;
     l->strings.failed |= v.no_memory;
-    settle(l, c, &v);
+    cbl_settle(l, c, &v);
     cbl_text_free(&v.reason);
 }
 
@@ -75,50 +94,42 @@ static void tie_twins(struct cb_loader *l)
         for (const struct candidate *e = l->candidates; c->usable && !c->twin && e < c; e++)
             if (e->usable && !strcmp(e->id, c->id))
                 c->twin = e;
+        /* What it was hidden behind may have turned out to be unusable since. */
+        if (c->usable && !c->twin && c->state == CB_STATE_HIDDEN)
+            settle_found(l, c);
     }
 }
 
-static void add_file(struct cb_loader *l, const char *path, const char *origin)
+/* An id that no file has is a typing error more often than not. A configuration file may speak of
+ * what is not installed; a variable was set for now. */
+static void check_option_ids(struct cb_loader *l)
+{
+    for (uint64_t i = 0; i < l->settings.count; i++) {
+        const struct setting *s = &l->settings.items[i];
+        uint64_t j = 0;
+        while (j < l->n_candidates && strcmp(l->candidates[j].id, s->id) != 0)
+            j++;
+        if (j == l->n_candidates && *s->id && !strcmp(s->origin, "CB_OPTIONS"))
+            cbl_problem(l, "%s: no plugin has the id %s: its options count for nothing", s->origin,
+                        s->id);
+    }
+}
+
+static void add_file(struct cb_loader *l, const char *path, const char *origin, bool named)
 {
     for (uint64_t i = 0; i < l->n_candidates; i++)
         if (!strcmp(l->candidates[i].path, path))
             return;
     struct candidate *c = add_candidate(l, path, origin);
-    if (c)
-        scan(l, c, NULL);
+    if (!c)
+        return;
+    c->named_place = named;
+    scan(l, c, NULL);
 }
 
 static bool is_plugin_name(const char *name)
 {
-    static const char prefix[] = "libcb_", suffix[] = ".so";
-    const uint64_t size = strlen(name);
-    return size > sizeof(prefix) + sizeof(suffix) - 2 &&
-           !memcmp(name, prefix, sizeof(prefix) - 1) &&
-           !strcmp(name + size - (sizeof(suffix) - 1), suffix);
-}
-
-static int compare_places(const void *a, const void *b)
-{
-    return strcmp(((const struct place *)a)->path, ((const struct place *)b)->path);
-}
-
-/* A directory's plugins in byte order of their names, whatever order the file system has. */
-static bool list_directory(struct cb_loader *l, const struct place *place, struct places *found)
-{
-    DIR *dir = opendir(place->path);
-    if (!dir)
-        return false;
-    struct dirent *entry;
-    while ((errno = 0, entry = readdir(dir)) != NULL)
-        if (is_plugin_name(entry->d_name))
-            cbl_add_place(l, found, cbl_absolute(l, place->path, cbl_slice(entry->d_name)),
-                          place->origin);
-    const int why = errno;
-    closedir(dir);
-    errno = why;
-    if (found->count)
-        qsort(found->items, found->count, sizeof(*found->items), compare_places);
-    return why == 0;
+    return cbl_is_between(name, "libcb_", ".so");
 }
 
 static bool was_searched(const struct cb_loader *l, const struct stat *st)
@@ -139,36 +150,38 @@ static void add_unsearchable(struct cb_loader *l, const struct place *place, int
     if (!c)
         return;
     cbl_blame(&v, CB_STATE_SKIPPED, "the directory cannot be read: %s", strerror(why));
-    settle(l, c, &v);
+    cbl_settle(l, c, &v);
     cbl_text_free(&v.reason);
 }
 
-static void add_directory(struct cb_loader *l, const struct place *place, const struct stat *st)
+static void add_directory(struct cb_loader *l, const struct place *place, bool named,
+                          const struct stat *st)
 {
     if (was_searched(l, st))
         return;
     struct places found = { 0 };
     cbl_add_place(l, &l->searched, place->path, place->origin);
-    if (!list_directory(l, place, &found))
+    if (!cbl_list_directory(l, place, is_plugin_name, &found))
         add_unsearchable(l, place, errno);
     for (uint64_t i = 0; i < found.count; i++)
-        add_file(l, found.items[i].path, found.items[i].origin);
+        add_file(l, found.items[i].path, found.items[i].origin, named);
     free(found.items);
 }
 
-static void add_place(struct cb_loader *l, const struct place *place)
+/* named: by this program or in this session, so that a foreign owner may be meant. */
+static void add_place(struct cb_loader *l, const struct place *place, bool named)
 {
     struct stat st;
     if (!stat(place->path, &st) && S_ISDIR(st.st_mode))
-        add_directory(l, place, &st);
+        add_directory(l, place, named, &st);
     else
-        add_file(l, place->path, place->origin);
+        add_file(l, place->path, place->origin, named);
 }
 
-static void add_places(struct cb_loader *l, const struct places *places)
+static void add_places(struct cb_loader *l, const struct places *places, bool named)
 {
     for (uint64_t i = 0; i < places->count; i++)
-        add_place(l, &places->items[i]);
+        add_place(l, &places->items[i], named);
 }
 
 /* Nobody named it, so it is no complaint when it is not there. */
@@ -179,7 +192,7 @@ static void add_default(struct cb_loader *l, const char *path)
     if (!*path)
         return;
     if (!stat(path, &st))
-        add_place(l, &place);
+        add_place(l, &place, false);
     else if (errno == ENOENT || errno == ENOTDIR)
         cbl_add_place(l, &l->searched, path, "default directory, not there");
     else
@@ -202,7 +215,7 @@ static cb_status add_api_paths(struct cb_loader *l, const cb_loader_options *o, 
             cbl_text_free(&t);
             return CB_NOT_FOUND;
         }
-        add_place(l, &place);
+        add_place(l, &place, true);
     }
     return CB_OK;
 }
@@ -231,13 +244,16 @@ cb_status cbl_discover(struct cb_loader *l, const cb_loader_options *options, cb
         status = add_builtins(l, options, err);
     if (status != CB_OK)
         return status;
-    add_places(l, &s->plugins);
-    add_places(l, &s->plugins_add);
+    add_places(l, &s->plugins, true);
+    add_places(l, &s->plugins_add, true);
     if (!s->plugins.count) {
-        add_places(l, &s->plugin_path);
+        add_places(l, &s->plugin_path, false);
         add_default(l, cbl_own_directory(l));
         add_default(l, cbl_fixed_directory());
     }
+    if (s->probe)
+        cbl_probe_all(l);
     tie_twins(l);
+    check_option_ids(l);
     return CB_OK;
 }

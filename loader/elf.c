@@ -118,35 +118,51 @@ static uint64_t align_up(uint64_t value, uint64_t alignment)
     return (value + alignment - 1) & ~(alignment - 1);
 }
 
-/* Looks for our note in one segment of notes. *found is the file offset of the first one, or 0; the
- * same bytes seen through a second segment are not a second note. */
-static bool scan_notes(const char *notes, const Elf64_Phdr *p, uint64_t *found,
-                       struct cbl_note *out, struct verdict *v)
+static bool is_note(const Elf64_Nhdr *n, const char *owner, uint32_t type, const char *name,
+                    uint32_t name_size)
 {
-    const uint64_t alignment = p->p_align == 8 ? 8 : 4;
-    for (uint64_t at = 0; inside(at, sizeof(Elf64_Nhdr), p->p_filesz);) {
+    return n->n_type == type && n->n_namesz == name_size && !memcmp(owner, name, name_size);
+}
+
+static bool keep_manifest(const char *text, uint64_t size, uint64_t at, uint64_t *found,
+                          struct cbl_note *out, struct verdict *v)
+{
+    if (*found == at)
+        return true;
+    if (*found)
+        return cbl_blame(v, CB_STATE_REFUSED, "it has two manifests (compute_backend notes)");
+    if (size > CB_MANIFEST_MAX)
+        return cbl_blame(v, CB_STATE_REFUSED, "its manifest has %llu bytes, at most %u are read",
+                         (unsigned long long)size, CB_MANIFEST_MAX);
+    *found = at;
+    out->size = size;
+    memcpy(out->text, text, size);
+    return true;
+}
+
+static void keep_build_id(const char *bytes, uint64_t size, struct cbl_note *out)
+{
+    out->build_id_size = size < CBL_BUILD_ID_MAX ? size : CBL_BUILD_ID_MAX;
+    memcpy(out->build_id, bytes, out->build_id_size);
+}
+
+bool cbl_notes_scan(const struct cbl_notes *notes, uint64_t *found, struct cbl_note *out,
+                    struct verdict *v)
+{
+    for (uint64_t at = 0; inside(at, sizeof(Elf64_Nhdr), notes->size);) {
         Elf64_Nhdr n;
-        memcpy(&n, notes + at, sizeof(n));
-        const uint64_t owner = at + sizeof(n);
-        const uint64_t text = align_up(owner + n.n_namesz, alignment);
-        if (!inside(text, n.n_descsz, p->p_filesz))
+        memcpy(&n, notes->bytes + at, sizeof(n));
+        const char *owner = notes->bytes + at + sizeof(n);
+        const uint64_t text = align_up(at + sizeof(n) + n.n_namesz, notes->alignment);
+        if (!inside(text, n.n_descsz, notes->size))
             return cbl_blame(v, CB_STATE_REFUSED, "a malformed ELF note at byte %llu",
-                             (unsigned long long)(p->p_offset + at));
-        const bool ours = n.n_type == CB_MANIFEST_TYPE && n.n_namesz == sizeof(CB_MANIFEST_OWNER) &&
-                          !memcmp(notes + owner, CB_MANIFEST_OWNER, sizeof(CB_MANIFEST_OWNER));
-        if (ours && *found != p->p_offset + at) {
-            if (*found)
-                return cbl_blame(v, CB_STATE_REFUSED,
-                                 "it has two manifests (compute_backend notes)");
-            if (n.n_descsz > CB_MANIFEST_MAX)
-                return cbl_blame(v, CB_STATE_REFUSED,
-                                 "its manifest has %u bytes, at most %u are read", n.n_descsz,
-                                 CB_MANIFEST_MAX);
-            *found = p->p_offset + at;
-            out->size = n.n_descsz;
-            memcpy(out->text, notes + text, n.n_descsz);
-        }
-        at = align_up(text + n.n_descsz, alignment);
+                             (unsigned long long)(notes->at + at));
+        if (is_note(&n, owner, CB_MANIFEST_TYPE, CB_MANIFEST_OWNER, sizeof(CB_MANIFEST_OWNER)) &&
+            !keep_manifest(notes->bytes + text, n.n_descsz, notes->at + at, found, out, v))
+            return false;
+        if (is_note(&n, owner, NT_GNU_BUILD_ID, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)))
+            keep_build_id(notes->bytes + text, n.n_descsz, out);
+        at = align_up(text + n.n_descsz, notes->alignment);
     }
     return true;
 }
@@ -168,8 +184,10 @@ static bool scan_segments(int fd, uint64_t size, const Elf64_Phdr *p, uint64_t c
         if (p[i].p_filesz > NOTE_SEGMENT_MAX)
             return cbl_blame(v, CB_STATE_REFUSED, "a segment of notes has %llu bytes",
                              (unsigned long long)p[i].p_filesz);
+        const struct cbl_notes n = { notes, p[i].p_filesz, p[i].p_align == 8 ? 8 : 4,
+                                     p[i].p_offset };
         if (!read_at(fd, notes, p[i].p_filesz, p[i].p_offset, v) ||
-            !scan_notes(notes, &p[i], &found, out, v))
+            !cbl_notes_scan(&n, &found, out, v))
             return false;
     }
     if (!found)
@@ -181,6 +199,7 @@ static bool scan_segments(int fd, uint64_t size, const Elf64_Phdr *p, uint64_t c
 bool cbl_elf_read(int fd, uint64_t size, struct cbl_note *out, struct verdict *v)
 {
     Elf64_Ehdr e = { .e_ident = { 0 } };
+    out->size = out->build_id_size = 0;
     if (!size)
         return cbl_blame(v, CB_STATE_SKIPPED, "the file is empty");
     if (!read_at(fd, &e, size < sizeof(e) ? size : sizeof(e), 0, v))

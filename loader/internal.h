@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the loader share. The way of a plugin, a file a step: settings.c and config.c
- * (what the user wants), discover.c (where files are), elf.c and manifest.c (their facts), select.c
- * (ranking and walk), load.c, options.c and device.c (dlopen to init), table.c (the completed
- * table), report.c. */
+/* What the files of the loader share. The way of a plugin, a file a step: settings.c, config.c and
+ * config_files.c (what the user wants), discover.c (where files are), trust.c and pin.c (whether
+ * they may be run), elf.c, manifest.c and isa.c (their facts), probe.c (a try in another process),
+ * select.c (ranking and walk), load.c, memory.c, options.c and device.c (dlopen to init), table.c
+ * (the completed table), report.c and config_report.c. */
 #ifndef CBL_INTERNAL_H
 #define CBL_INTERNAL_H
 
@@ -11,10 +12,12 @@
 #include "text.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Sizes of 1.0: a host that was built with an older header passes no less. */
-#define CBL_OPTIONS_1_0   88
+#define CBL_OPTIONS_1_0   96
 #define CBL_BUILTIN_1_0   24
 #define CBL_REQUEST_1_0   40
 #define CBL_CANDIDATE_1_0 80
@@ -44,7 +47,15 @@ struct places {
     uint64_t count;
 };
 
-/* key = value for one backend. */
+/* What the configuration's list of backends is. */
+enum policy {
+    POLICY_DEFAULT, /* as POLICY_PREFER when there is a list, else as POLICY_ANY */
+    POLICY_REQUIRE, /* one of them or an error */
+    POLICY_PREFER,  /* one of them, else the next best */
+    POLICY_ANY,     /* nothing: the best of all */
+};
+
+/* key = value for one backend, or with the id "" for the loader. */
 struct setting {
     const char *id, *key, *value;
     const char *origin;
@@ -55,8 +66,14 @@ struct settings {
     struct places plugin_path;          /* the configuration's */
     struct names backend;               /* the configuration's */
     struct names env_backend, disable;  /* CB_BACKEND, CB_DISABLE */
-    struct setting *items;
+    enum policy policy;
+    bool trust_off;           /* files are not judged by who may write them */
+    bool probe;               /* every plugin is tried in a process of its own */
+    uint64_t probe_timeout;   /* nanoseconds */
+    const char *probe_helper; /* NULL: the installed one */
+    struct setting *items;    /* what was set, key by key */
     uint64_t count;
+    struct places files; /* configuration files, with what became of each */
 };
 
 /* ---- What was found ---- */
@@ -65,11 +82,13 @@ struct candidate {
     const char *id, *path, *origin, *version, *device_class, *isa; /* "" when unknown */
     cb_plugin_entry_fn entry;                                      /* of a built-in, else NULL */
     int32_t priority;                                              /* configured, else its own */
+    bool named_place;             /* somebody named where it is, in this program or this session */
     bool usable;                  /* nothing that the scan saw is against it */
     const struct candidate *twin; /* an earlier usable one with this id: tried first */
     bool is_file;                 /* device and inode are known */
     dev_t device;
     ino_t inode;
+    const char *manifest, *build_id; /* the note's text; hexadecimal, "" when there is none */
 
     /* Of the latest selection; under the loader's lock. */
     uint32_t state;
@@ -86,7 +105,7 @@ struct instance {
     void *self;
     void *library; /* NULL for a built-in */
     cb_host host;
-    uint32_t device;
+    uint32_t device, features; /* of the device */
     bool created;
     bool releasing; /* under the loader's lock */
 };
@@ -95,9 +114,12 @@ struct instance {
  * strings, problems and the list of instances. It is never held while a plugin or a log function
  * runs, so both may call the loader. */
 struct cb_loader {
+    _Atomic pid_t owner; /* the process that the locks are known to be good in (fork.c) */
+    atomic_bool broken;  /* a fork left a lock behind that nobody will open */
     pthread_mutex_t lock;
     struct strings strings;
     struct settings settings;
+    uint64_t isa; /* of this machine */
     struct candidate *candidates;
     uint64_t n_candidates;
     struct places searched; /* directories that were read or should have been */
@@ -116,17 +138,33 @@ struct cb_loader {
 __attribute__((format(printf, 3, 4))) void cbl_log(struct cb_loader *l, int32_t level,
                                                    const char *format, ...);
 
-/* A warning that the report repeats. The same one is kept once. Not to be called with the lock. */
+/* A warning that the report repeats. The same one is said and kept once. Not to be called with the
+ * lock. */
 __attribute__((format(printf, 2, 3))) void cbl_problem(struct cb_loader *l, const char *format,
                                                        ...);
 
 /* Listens to what CB_LOG asks for. */
 void cbl_log_from_environment(struct cb_loader *l);
 
+/* ---- fork.c ---- */
+
+/* Whether the locks can be taken; to be asked before one is, at each door. */
+bool cbl_is_whole(struct cb_loader *l);
+
+/* The same as a status. */
+cb_status cbl_enter(struct cb_loader *l, const char *where, cb_error *err);
+
 /* ---- environment.c ---- */
+
+/* Whether this process has more rights than who started it. */
+bool cbl_is_privileged(void);
 
 /* A variable, or NULL when it is unset, empty, or not to be trusted. */
 const char *cbl_environment(const char *name);
+
+/* The variables that the settings come from, in the order of their names' importance; NULL at the
+ * end. */
+const char *cbl_variable_name(uint64_t i);
 
 /* Reads every CB_* variable but CB_LOG and CB_CONFIG into the settings. */
 void cbl_environment_read(struct cb_loader *l);
@@ -160,13 +198,61 @@ uint64_t cbl_match(const struct names *names, const char *id, bool *named);
 /* An absolute path without "//", "/./" and a "/" at the end, kept. */
 const char *cbl_absolute(struct cb_loader *l, const char *base, struct slice path);
 
-/* The setting that is the loader's own: a number from 0 to CBL_PRIORITY_MAX. */
-#define CBL_PRIORITY_KEY "priority"
+/* The settings of a backend that are the loader's own. */
+#define CBL_PRIORITY_KEY "priority" /* a number from 0 to CBL_PRIORITY_MAX */
+#define CBL_PIN_KEY      "sha256"   /* of the file, 64 hexadecimal digits */
+
+bool cbl_is_own_key(const char *key);
+
+/* Keeps key = value; a later one replaces an earlier one. */
+void cbl_keep_setting(struct cb_loader *l, struct slice id, struct slice key, struct slice value,
+                      const char *origin);
 
 /* ---- config.c ---- */
 
 /* Reads a configuration file into the settings. A bad line is a problem, no error. */
 cb_status cbl_config_read(struct cb_loader *l, const char *path, cb_error *err);
+
+/* The keys of [loader] and what holds when one is not set; NULL at the end. */
+const char *cbl_loader_key(uint64_t i, const char **otherwise);
+
+/* ---- config_files.c ---- */
+
+/* Reads the file that was named, or else the system's and the user's, with their drop-ins. */
+cb_status cbl_config_files_read(struct cb_loader *l, const char *named, cb_error *err);
+
+/* ---- directory.c ---- */
+
+/* Adds a directory's files in byte order of their names, whatever order the file system has.
+ * false, with errno set: it could not be read, or not to its end. */
+bool cbl_list_directory(struct cb_loader *l, const struct place *place,
+                        bool (*takes)(const char *name), struct places *found);
+
+/* PREFIX...SUFFIX, with something between. */
+bool cbl_is_between(const char *name, const char *prefix, const char *suffix);
+
+/* ---- trust.c ---- */
+
+/* Whether a file may be believed: nobody but root and the user can change it or what its path
+ * leads through. named: a foreign owner is only warned of. */
+bool cbl_trust_check(struct cb_loader *l, const char *path, bool named, struct verdict *v);
+
+/* ---- pin.c ---- */
+
+bool cbl_is_sha256(struct slice value); /* 64 hexadecimal digits */
+
+/* Whether an open file is the one that `sha256` of its backend pins, if it does. */
+bool cbl_pin_check(const struct cb_loader *l, const char *id, int fd, struct verdict *v);
+
+/* ---- memory.c ---- */
+
+/* Whether the code behind a dlopen handle is the candidate's file, and no older copy. */
+bool cbl_memory_check(void *library, const struct candidate *c, struct verdict *v);
+
+/* ---- probe.c ---- */
+
+/* Tries every usable candidate that has a file. */
+void cbl_probe_all(struct cb_loader *l);
 
 /* ---- discover.c, scan.c, where.c ---- */
 
@@ -178,6 +264,13 @@ cb_status cbl_discover(struct cb_loader *l, const cb_loader_options *options, cb
 const char *cbl_fixed_directory(void);
 const char *cbl_own_directory(struct cb_loader *l);
 
+/* The system's directory of configuration, and the program cb-probe, as installed. */
+const char *cbl_system_directory(void);
+const char *cbl_installed_probe(void);
+
+/* Keeps a verdict, and says it. */
+void cbl_settle(struct cb_loader *l, struct candidate *c, const struct verdict *v);
+
 /* Hides a candidate behind an earlier one with its id. */
 bool cbl_blame_twin(struct verdict *v, const struct candidate *earlier);
 
@@ -187,6 +280,12 @@ bool cbl_scan_file(struct cb_loader *l, struct candidate *c, struct verdict *v);
 /* The same for a built-in's manifest. */
 bool cbl_scan_text(struct cb_loader *l, struct candidate *c, struct slice manifest,
                    struct verdict *v);
+
+/* Whether notes are those that the candidate was found with. */
+bool cbl_note_is(const struct cbl_note *note, const struct candidate *c);
+
+/* Whether the path still leads to the file that was scanned: the last look before it is run. */
+bool cbl_scan_again(struct cb_loader *l, const struct candidate *c, struct verdict *v);
 
 /* ---- table.c ---- */
 
@@ -200,6 +299,7 @@ bool cbl_table_complete(const compute_backend_v1 *from, const struct candidate *
 struct demand {
     const cb_request *request;
     bool named; /* the id was asked for by name */
+    bool probe; /* the devices are looked at, and none is initialized */
 };
 
 /* From dlopen to init. NULL: the verdict says why not. */
@@ -210,8 +310,13 @@ struct instance *cbl_instance_open(struct cb_loader *l, const struct candidate *
 void cbl_instance_stop(struct instance *instance);
 void cbl_instance_free(struct instance *instance);
 
-/* ---- select.c ---- */
+/* ---- rank.c, select.c ---- */
 
 uint64_t cbl_now(void); /* nanoseconds, monotonic */
+
+/* ---- loader.c ---- */
+
+struct cb_loader *cbl_loader_new(void);
+void cbl_loader_free(struct cb_loader *l);
 
 #endif

@@ -11,12 +11,16 @@ static bool find_entry(struct instance *in, cb_plugin_entry_fn *entry, struct ve
     *entry = c->entry;
     if (*entry)
         return true;
+    if (!cbl_scan_again(in->loader, c, v))
+        return false;
     /* Code stays mapped: a plugin's threads, exit handlers and tables outlive its last use. */
     in->library = dlopen(c->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!in->library) {
         const char *why = dlerror();
         return cbl_blame(v, CB_STATE_FAILED, "dlopen(%s): %s", c->path, why ? why : "no reason");
     }
+    if (!cbl_memory_check(in->library, c, v))
+        return false;
     *(void **)entry = dlsym(in->library, CB_PLUGIN_SYMBOL);
     if (!*entry) {
         const char *why = dlerror();
@@ -119,7 +123,8 @@ struct instance *cbl_instance_open(struct cb_loader *l, const struct candidate *
     in->host = (cb_host){ .size = sizeof(in->host), .ctx = in, .log = host_log };
     bool good = cbl_options_collect(in, demand->request, &list) || cbl_no_memory(v);
     good = good && negotiate(in, v) && create(in, &list, v) &&
-           cbl_device_choose(in, demand, cbl_option(&list, "device"), v) && init(in, v);
+           cbl_device_choose(in, demand, cbl_option(&list, "device"), v) &&
+           (demand->probe || init(in, v));
     cbl_options_free(&list);
     if (good)
         return in;

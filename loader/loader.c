@@ -3,8 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static void free_loader(struct cb_loader *l)
+#define PROBE_TIMEOUT UINT64_C(10000000000) /* nanoseconds */
+
+void cbl_loader_free(struct cb_loader *l)
 {
     cbl_settings_free(&l->settings);
     free(l->candidates);
@@ -16,7 +19,7 @@ static void free_loader(struct cb_loader *l)
     free(l);
 }
 
-static struct cb_loader *new_loader(void)
+struct cb_loader *cbl_loader_new(void)
 {
     struct cb_loader *l = calloc(1, sizeof(*l));
     if (!l)
@@ -30,6 +33,9 @@ static struct cb_loader *new_loader(void)
         free(l);
         return NULL;
     }
+    l->owner = getpid();
+    l->isa = cbl_isa_of_machine();
+    l->settings.probe_timeout = PROBE_TIMEOUT;
     return l;
 }
 
@@ -51,24 +57,26 @@ static cb_status check_options(const cb_loader_options *options, cb_loader_optio
         cbl_text_free(&t);
         return CB_ABI_MISMATCH;
     }
-    if (o->flags || o->reserved)
-        return cb_error_set(err, CB_INVALID_ARGUMENT, where, "options->flags is not 0");
+    if (o->flags & ~CB_LOADER_PROBE || o->reserved)
+        return cb_error_set(err, CB_INVALID_ARGUMENT, where,
+                            "options->flags has a bit that this loader does not know");
     if ((o->n_paths && !o->paths) || (o->n_builtins && !o->builtins))
         return cb_error_set(err, CB_INVALID_ARGUMENT, where, "a list in options is NULL");
     return CB_OK;
 }
 
 /* Weakest first: what comes later replaces what came earlier. */
-static cb_status read_settings(struct cb_loader *l, const char *config_file, cb_error *err)
+static cb_status read_settings(struct cb_loader *l, const cb_loader_options *o, cb_error *err)
 {
-    if (!config_file || !*config_file)
-        config_file = cbl_environment("CB_CONFIG");
-    if (config_file) {
-        const cb_status status = cbl_config_read(l, config_file, err);
-        if (status != CB_OK)
-            return status;
-    }
+    const char *named =
+        o->config_file && *o->config_file ? o->config_file : cbl_environment("CB_CONFIG");
+    const cb_status status = cbl_config_files_read(l, named, err);
+    if (status != CB_OK)
+        return status;
     cbl_environment_read(l);
+    l->settings.probe |= (o->flags & CB_LOADER_PROBE) != 0;
+    if (o->probe_helper && *o->probe_helper)
+        l->settings.probe_helper = cbl_absolute(l, "", cbl_slice(o->probe_helper));
     return CB_OK;
 }
 
@@ -81,20 +89,20 @@ cb_status cb_loader_open_sized(const cb_loader_options *options, cb_loader **out
     cb_status status = check_options(options, &o, err);
     if (status != CB_OK)
         return status;
-    struct cb_loader *l = new_loader();
+    struct cb_loader *l = cbl_loader_new();
     if (!l)
         return cb_error_set(err, CB_OUT_OF_MEMORY, where, "out of memory");
     if (o.log)
         cb_loader_set_log(l, CB_LOG_DEBUG, o.log, o.log_ctx);
     else
         cbl_log_from_environment(l);
-    status = read_settings(l, o.config_file, err);
+    status = read_settings(l, &o, err);
     if (status == CB_OK)
         status = cbl_discover(l, &o, err);
     if (l->strings.failed)
         status = cb_error_set(err, CB_OUT_OF_MEMORY, where, "out of memory");
     if (status != CB_OK) {
-        free_loader(l);
+        cbl_loader_free(l);
         return status;
     }
     *out = l;
@@ -103,8 +111,12 @@ cb_status cb_loader_open_sized(const cb_loader_options *options, cb_loader **out
 
 cb_status cb_loader_close(cb_loader *loader, cb_error *err)
 {
+    static const char where[] = "cb_loader_close";
     if (!loader)
         return CB_OK;
+    const cb_status status = cbl_enter(loader, where, err);
+    if (status != CB_OK)
+        return status;
     pthread_mutex_lock(&loader->lock);
     const struct instance *in = loader->instances;
     const char *id = in ? in->candidate->id : NULL;
@@ -113,9 +125,9 @@ cb_status cb_loader_close(cb_loader *loader, cb_error *err)
         char msg[160] = "";
         cb_text_append(msg, sizeof(msg), "a selected backend has not been released: ");
         cb_text_append(msg, sizeof(msg), id);
-        return cb_error_set(err, CB_BUSY, "cb_loader_close", msg);
+        return cb_error_set(err, CB_BUSY, where, msg);
     }
-    free_loader(loader);
+    cbl_loader_free(loader);
     return CB_OK;
 }
 
@@ -127,8 +139,9 @@ uint64_t cb_loader_candidate_count(cb_loader *loader)
 cb_status cb_loader_candidate(cb_loader *loader, uint64_t i, cb_candidate *out, cb_error *err)
 {
     static const char where[] = "cb_loader_candidate";
-    if (!loader)
-        return cb_error_set(err, CB_INVALID_ARGUMENT, where, "loader is NULL");
+    const cb_status status = cbl_enter(loader, where, err);
+    if (status != CB_OK)
+        return status;
     if (i >= loader->n_candidates)
         return cb_error_set(err, CB_INVALID_ARGUMENT, where, "i is not below the count");
     const struct candidate *c = &loader->candidates[i];
@@ -177,8 +190,9 @@ static void forget(struct cb_loader *l, const struct instance *in)
 cb_status cb_loader_release(cb_loader *loader, cb_backend be, cb_error *err)
 {
     static const char where[] = "cb_loader_release";
-    if (!loader)
-        return cb_error_set(err, CB_INVALID_ARGUMENT, where, "loader is NULL");
+    const cb_status status = cbl_enter(loader, where, err);
+    if (status != CB_OK)
+        return status;
     struct instance *in = claim(loader, be);
     if (!in)
         return cb_error_set(err, CB_INVALID_ARGUMENT, where,

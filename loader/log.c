@@ -23,6 +23,8 @@ static void log_to_stderr(void *ctx, int32_t level, const char *text)
  * meanwhile may thus hear a last message. */
 static void emit(struct cb_loader *l, int32_t level, const char *text)
 {
+    if (!cbl_is_whole(l))
+        return;
     pthread_mutex_lock(&l->log_lock);
     const cb_log_fn log = level <= l->log_level ? l->log : NULL;
     void *const ctx = l->log_ctx;
@@ -43,21 +45,21 @@ void cbl_log(struct cb_loader *l, int32_t level, const char *format, ...)
     cbl_text_free(&t);
 }
 
-static void remember(struct cb_loader *l, const char *text)
+/* false: it is known already. */
+static bool remember(struct cb_loader *l, const char *text)
 {
     const char *kept = cbl_keep(&l->strings, cbl_slice(text));
-    if (!*kept)
-        return;
     for (uint64_t i = 0; i < l->n_problems; i++)
         if (l->problems[i] == kept)
-            return;
-    const char **grown = cbl_grow(l->problems, l->n_problems, sizeof(*grown));
+            return false;
+    const char **grown = *kept ? cbl_grow(l->problems, l->n_problems, sizeof(*grown)) : NULL;
     if (!grown) {
         l->strings.failed = true;
-        return;
+        return true;
     }
     l->problems = grown;
     l->problems[l->n_problems++] = kept;
+    return true;
 }
 
 void cbl_problem(struct cb_loader *l, const char *format, ...)
@@ -68,16 +70,20 @@ void cbl_problem(struct cb_loader *l, const char *format, ...)
     cbl_addv(&t, format, args);
     va_end(args);
     cbl_one_line(&t);
-    pthread_mutex_lock(&l->lock);
-    remember(l, cbl_text(&t));
-    pthread_mutex_unlock(&l->lock);
-    emit(l, CB_LOG_WARNING, cbl_text(&t));
+    bool is_new = false;
+    if (cbl_is_whole(l)) {
+        pthread_mutex_lock(&l->lock);
+        is_new = remember(l, cbl_text(&t));
+        pthread_mutex_unlock(&l->lock);
+    }
+    if (is_new)
+        emit(l, CB_LOG_WARNING, cbl_text(&t));
     cbl_text_free(&t);
 }
 
 void cb_loader_set_log(cb_loader *loader, int32_t level, cb_log_fn log, void *ctx)
 {
-    if (!loader)
+    if (!loader || !cbl_is_whole(loader))
         return;
     pthread_mutex_lock(&loader->log_lock);
     loader->log_level = level;

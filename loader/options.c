@@ -51,7 +51,7 @@ bool cbl_options_collect(const struct instance *in, const cb_request *r, struct 
         return false;
     for (uint64_t i = 0; i < s->count; i++) {
         const struct setting *o = &s->items[i];
-        if (strcmp(o->id, in->candidate->id) != 0 || !strcmp(o->key, CBL_PRIORITY_KEY) ||
+        if (strcmp(o->id, in->candidate->id) != 0 || cbl_is_own_key(o->key) ||
             is_requested(r, o->key))
             continue;
         if (!add_option(list, cbl_slice(o->key), o->value, o->origin))

@@ -108,20 +108,9 @@ struct setting *cbl_setting(const struct settings *s, const char *id, const char
     return NULL;
 }
 
-void cbl_set_backend_key(struct cb_loader *l, struct slice id, struct slice key, struct slice value,
-                         const char *origin)
+void cbl_keep_setting(struct cb_loader *l, struct slice id, struct slice key, struct slice value,
+                      const char *origin)
 {
-    uint64_t number;
-    if (cbl_slice_is(key, CBL_PRIORITY_KEY) && !cbl_number(value, CBL_PRIORITY_MAX, &number)) {
-        cbl_problem(l, "%s: priority of %.*s is '%.*s', not a number from 0 to %u: ignored", origin,
-                    SLICE_ARGS(id), SLICE_ARGS(value), CBL_PRIORITY_MAX);
-        return;
-    }
-    if (cbl_slice_is(key, "sha256") || (key.size >= 7 && !memcmp(key.at, "loader_", 7))) {
-        cbl_problem(l, "%s: %.*s is not yet known to this loader: ignored", origin,
-                    SLICE_ARGS(key));
-        return;
-    }
     const struct setting s = {
         .id = cbl_keep(&l->strings, id),
         .key = cbl_keep(&l->strings, key),
@@ -143,6 +132,48 @@ void cbl_set_backend_key(struct cb_loader *l, struct slice id, struct slice key,
     all->items[all->count++] = s;
 }
 
+static bool is_priority(struct slice value)
+{
+    uint64_t number;
+    return cbl_number(value, CBL_PRIORITY_MAX, &number);
+}
+
+/* The keys of [backend.ID] that are no options of the backend. */
+static const struct {
+    const char *name;
+    bool (*is)(struct slice value);
+    const char *form;
+} own_keys[] = {
+    { CBL_PRIORITY_KEY, is_priority, "a number from 0 to " CB_TEXT_(CBL_PRIORITY_MAX) },
+    { CBL_PIN_KEY, cbl_is_sha256, "64 hexadecimal digits" },
+};
+
+bool cbl_is_own_key(const char *key)
+{
+    for (uint64_t i = 0; i < sizeof(own_keys) / sizeof(own_keys[0]); i++)
+        if (!strcmp(own_keys[i].name, key))
+            return true;
+    return false;
+}
+
+void cbl_set_backend_key(struct cb_loader *l, struct slice id, struct slice key, struct slice value,
+                         const char *origin)
+{
+    static const char prefix[] = "loader_";
+    for (uint64_t i = 0; i < sizeof(own_keys) / sizeof(own_keys[0]); i++) {
+        if (!cbl_slice_is(key, own_keys[i].name) || own_keys[i].is(value))
+            continue;
+        cbl_problem(l, "%s: %.*s of %.*s is '%.*s', not %s: ignored", origin, SLICE_ARGS(key),
+                    SLICE_ARGS(id), SLICE_ARGS(value), own_keys[i].form);
+        return;
+    }
+    if (key.size >= sizeof(prefix) - 1 && !memcmp(key.at, prefix, sizeof(prefix) - 1)) {
+        cbl_problem(l, "%s: this loader knows no %.*s: ignored", origin, SLICE_ARGS(key));
+        return;
+    }
+    cbl_keep_setting(l, id, key, value, origin);
+}
+
 void cbl_settings_free(struct settings *s)
 {
     free(s->plugins.items);
@@ -152,5 +183,6 @@ void cbl_settings_free(struct settings *s)
     free(s->env_backend.items);
     free(s->disable.items);
     free(s->items);
+    free(s->files.items);
     *s = (struct settings){ 0 };
 }

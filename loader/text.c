@@ -71,6 +71,52 @@ bool cbl_number(struct slice s, uint64_t max, uint64_t *out)
     return true;
 }
 
+/* Takes decimal digits off the front. What a double cannot hold of them counts as zeroes. */
+static uint64_t take_digits(struct slice *s, double *value)
+{
+    uint64_t n = 0;
+    for (; n < s->size && s->at[n] >= '0' && s->at[n] <= '9'; n++)
+        *value = *value * 10 + (s->at[n] - '0');
+    s->at += n;
+    s->size -= n;
+    return n;
+}
+
+static bool take_char(struct slice *s, const char *set)
+{
+    if (!s->size || !s->at[0] || !strchr(set, s->at[0]))
+        return false;
+    s->at++;
+    s->size--;
+    return true;
+}
+
+bool cbl_real(struct slice s, double *out)
+{
+    double value = 0, exponent = 0;
+    uint64_t digits = take_digits(&s, &value), fraction = 0;
+    if (take_char(&s, "."))
+        fraction = take_digits(&s, &value);
+    if (!digits && !fraction)
+        return false;
+    if (take_char(&s, "eE")) {
+        const bool negative = s.size && s.at[0] == '-';
+        take_char(&s, "+-");
+        if (!take_digits(&s, &exponent))
+            return false;
+        exponent = negative ? -exponent : exponent;
+    }
+    exponent -= (double)fraction;
+    for (; exponent > 0 && value > 0 && value <= 1e300; exponent--)
+        value *= 10;
+    if (exponent > 0 && value > 0)
+        return false;
+    for (; exponent < 0 && value > 0; exponent++)
+        value /= 10;
+    *out = value;
+    return s.size == 0;
+}
+
 static bool is_id_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
@@ -107,6 +153,17 @@ bool cbl_is_key(struct slice s)
 bool cbl_is_printable(struct slice s)
 {
     return all(s, is_printable_char);
+}
+
+void cbl_hex(char *out, const void *bytes, uint64_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *at = bytes;
+    for (uint64_t i = 0; i < size; i++) {
+        *out++ = digits[at[i] >> 4];
+        *out++ = digits[at[i] & 15];
+    }
+    *out = 0;
 }
 
 /* Makes room for size more bytes and a terminator. */
@@ -169,6 +226,19 @@ void cbl_one_line(struct text *t)
     for (uint64_t i = 0; i < t->size; i++)
         if ((unsigned char)t->at[i] < ' ' || t->at[i] == 0x7f)
             t->at[i] = t->at[i] == '\n' || t->at[i] == '\t' ? ' ' : '?';
+}
+
+void cbl_line(struct text *t, const char *format, ...)
+{
+    struct text whole = { 0 };
+    va_list args;
+    va_start(args, format);
+    cbl_addv(&whole, format, args);
+    va_end(args);
+    cbl_one_line(&whole);
+    cbl_add(t, "%s\n", cbl_text(&whole));
+    t->failed |= whole.failed;
+    cbl_text_free(&whole);
 }
 
 struct string {

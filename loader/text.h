@@ -26,9 +26,13 @@ bool cbl_split(struct slice *rest, char separator, struct slice *part);
 bool cbl_cut(struct slice s, char separator, struct slice *left, struct slice *right);
 
 bool cbl_number(struct slice s, uint64_t max, uint64_t *out); /* digits only, at most max */
-bool cbl_is_id(struct slice s);                               /* [a-z0-9_]+ */
-bool cbl_is_key(struct slice s);                              /* [A-Za-z0-9_.-]+ */
-bool cbl_is_printable(struct slice s);                        /* ASCII, not empty */
+bool cbl_real(struct slice s, double *out); /* 1.5, 2e-1: as in the C locale; never negative */
+bool cbl_is_id(struct slice s);             /* [a-z0-9_]+ */
+bool cbl_is_key(struct slice s);            /* [A-Za-z0-9_.-]+ */
+bool cbl_is_printable(struct slice s);      /* ASCII, not empty */
+
+/* Writes two lower-case digits a byte, and a terminator. */
+void cbl_hex(char *out, const void *bytes, uint64_t size);
 
 /* ---- Texts that grow ---- */
 
@@ -46,6 +50,9 @@ void cbl_text_free(struct text *t);
 
 /* Replaces control characters, so that what a file says cannot forge lines or drive a terminal. */
 void cbl_one_line(struct text *t);
+
+/* Adds a line, whatever is in it. */
+__attribute__((format(printf, 2, 3))) void cbl_line(struct text *t, const char *format, ...);
 
 /* ---- Strings that are kept ---- */
 

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where plugins are when nobody says where. Compiled once for the shared and once for the static
+/* Where things are when nobody says where. Compiled once for the shared and once for the static
  * loader: only the former has a place of its own. */
 #include "internal.h"
 
 const char *cbl_fixed_directory(void)
 {
     return CB_PLUGIN_DIR;
+}
+
+const char *cbl_system_directory(void)
+{
+    return CB_CONFIG_DIR;
+}
+
+const char *cbl_installed_probe(void)
+{
+    return CB_PROBE_HELPER;
 }
 
 #ifdef CB_LOADER_SHARED

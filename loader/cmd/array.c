@@ -42,8 +42,8 @@ static uint8_t *read_all(FILE *file, uint64_t *size)
             break;
         if (*size < capacity)
             return bytes;
-        uint8_t *more = __builtin_mul_overflow(capacity, 2, &capacity) ? NULL
-                                                                        : realloc(bytes, capacity);
+        uint8_t *more =
+            __builtin_mul_overflow(capacity, 2, &capacity) ? NULL : realloc(bytes, capacity);
         if (!more)
             break;
         bytes = more;
@@ -82,18 +82,18 @@ bool array_read(const char *path, struct array *out)
 static void reverse_order(uint8_t *to, const uint8_t *from, uint32_t rank, const uint64_t *shape,
                           uint64_t item, uint64_t bytes)
 {
-    uint64_t at[NPY_RANK_MAX] = { 0 }, step[NPY_RANK_MAX], next = item;
+    uint64_t at[NPY_RANK_MAX] = { 0 }, step[NPY_RANK_MAX], next = item, offset = 0;
     for (uint32_t i = 0; i < rank; i++) {
         step[i] = next;
         next *= shape[i];
     }
     for (const uint8_t *end = to + bytes; to < end; to += item) {
-        memcpy(to, from, item);
+        memcpy(to, from + offset, item);
         for (uint32_t i = rank; i-- > 0;) {
-            from += step[i];
+            offset += step[i];
             if (++at[i] < shape[i])
                 break;
-            from -= step[i] * at[i];
+            offset -= step[i] * at[i];
             at[i] = 0;
         }
     }

@@ -57,7 +57,7 @@ static const struct {
     { CB_FEATURE_ASYNC_COPY, "async_copy" },
 };
 
-static const char *memory_kind(uint32_t kind)
+const char *memory_kind_name(uint32_t kind)
 {
     switch (kind) {
     case CB_MEMORY_DEVICE: return "device";
@@ -83,7 +83,7 @@ static bool print_device(cb_backend be, uint32_t i)
     print_text(d.name);
     printf("\ndevice.%" PRIu32 ".id: ", i);
     print_text(d.id);
-    printf("\ndevice.%" PRIu32 ".memory_kind: %s\n", i, memory_kind(d.memory_kind));
+    printf("\ndevice.%" PRIu32 ".memory_kind: %s\n", i, memory_kind_name(d.memory_kind));
     printf("device.%" PRIu32 ".total_memory: %" PRIu64 "\n", i, d.total_memory);
     printf("device.%" PRIu32 ".compute: %" PRIu32 ".%" PRIu32 "\n", i, d.compute_major,
            d.compute_minor);
@@ -171,33 +171,6 @@ static bool print_info(cb_backend be)
     return good;
 }
 
-/* Whether any candidate has the id; if not, the nearest one is named. */
-static bool is_known(cb_loader *loader, const char *id)
-{
-    const uint64_t count = cb_loader_candidate_count(loader);
-    const char **ids = calloc(count + 1, sizeof(*ids));
-    uint64_t n = 0;
-    bool known = false;
-    if (!ids) {
-        complain("out of memory");
-        return false;
-    }
-    for (uint64_t i = 0; i < count && !known; i++) {
-        cb_candidate c;
-        cb_candidate_init(&c);
-        if (cb_loader_candidate(loader, i, &c, NULL) == CB_OK && *c.id) {
-            ids[n++] = c.id;
-            known = !strcmp(c.id, id);
-        }
-    }
-    if (!known && n)
-        complain("no backend '%s' was found; the nearest is %s", id, nearest(id, ids, n));
-    else if (!known)
-        complain("no backend '%s' was found, and no other", id);
-    free(ids);
-    return known;
-}
-
 int cmd_info(const struct arguments *a)
 {
     cb_error err;
@@ -210,7 +183,7 @@ int cmd_info(const struct arguments *a)
     cb_loader *loader = open_loader(a);
     if (!loader)
         return EXIT_TROUBLE;
-    if (!is_known(loader, request.id))
+    if (!backend_is_known(loader, request.id))
         goto out;
     code = EXIT_TROUBLE;
     if (cb_loader_select(loader, &request, &be, &err) != CB_OK) {

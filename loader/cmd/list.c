@@ -93,24 +93,6 @@ static bool print_table(cb_loader *loader)
     return good;
 }
 
-static bool print_report(cb_loader *loader)
-{
-    cb_error err;
-    uint64_t length = 0;
-    cb_error_init(&err);
-    cb_status status = cb_loader_report(loader, NULL, &length, &err);
-    char *text = status == CB_OK ? malloc(length) : NULL;
-    if (text)
-        status = cb_loader_report(loader, text, &length, &err);
-    const bool good = text && status == CB_OK;
-    if (good)
-        fputs(text, stdout);
-    else
-        complain("%s", status == CB_OK ? "out of memory" : err.msg);
-    free(text);
-    return good;
-}
-
 int cmd_list(const struct arguments *a)
 {
     cb_error err, ignored;
@@ -123,7 +105,10 @@ int cmd_list(const struct arguments *a)
 
     /* A selection gives every candidate its last state: the list says what a program would get. */
     const cb_status status = cb_loader_select(loader, NULL, &be, &err);
-    const bool good = (a->options & OPTION_WHY) ? print_report(loader) : print_table(loader);
+    const bool as_json = a->options & OPTION_JSON;
+    const bool good = as_json || (a->options & OPTION_WHY)
+                          ? print_loader_words(loader, cb_loader_report_as, as_json)
+                          : print_table(loader);
     if (status == CB_OK)
         cb_loader_release(loader, be, &ignored);
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cb run: what its files share. run.c leads, run_words.c reads the command line, array.c reads files
- * and save.c writes them; the other run_*.c know the ops. */
+/* cb run: what its files share. run.c leads, run_words.c reads the command line, array.c reads
+ * files and save.c writes them; the other run_*.c know the ops. */
 #ifndef RUN_H
 #define RUN_H
 
@@ -47,7 +47,7 @@ bool array_save(const struct array *a, const char *path);
 #define KEY_AXIS         (1u << 13)
 #define KEY_OP           (1u << 14)
 
-/* The values of keys; those not given have the defaults that keys_help tells. */
+/* The values of keys; those not given have the defaults that its help tells. */
 struct keys {
     uint32_t given; /* KEY_* */
     double alpha, beta, scale;
@@ -63,11 +63,11 @@ struct keys {
 struct run;
 
 struct op {
-    uint32_t code;          /* CB_OP_* */
-    uint32_t least, most;   /* input files */
-    const char *files;      /* their names, for people */
-    const char *story;      /* one line */
-    uint32_t keys, needed;  /* KEY_* that it takes, and of those the ones it cannot do without */
+    uint32_t code;            /* CB_OP_* */
+    uint32_t least, most;     /* input files */
+    const char *files;        /* their names, for people */
+    const char *story;        /* one line */
+    uint32_t keys, needed;    /* KEY_* that it takes, and of those the ones it cannot do without */
     const char *const *names; /* what KEY_OP or KEY_PRECISION may be, in the order of the codes */
     uint64_t n_names;
     bool (*prepare)(struct run *run);
@@ -97,8 +97,9 @@ struct run {
 /* Fills op, keys and paths. False: it was said what is wrong. */
 bool words_read(char *const *words, uint32_t count, struct run *out);
 
-/* Prints the keys of an op, a line each. */
-void keys_help(const struct op *op);
+/* Prints the names of the keys of an op, in one line; and all keys, a line each. */
+void keys_of_op_help(const struct op *op);
+void keys_help(void);
 
 /* ---- run_ops.c: the table of ops ---- */
 
@@ -125,8 +126,8 @@ bool same_shape(const struct run *run, const struct array *a, const struct array
 uint32_t dtype_of(const struct array *a);
 
 /* What will be written: run->out gets its type and shape, and an address in the arguments. */
-bool make_output(struct run *run, uint32_t type, uint32_t rank, const uint64_t *shape,
-                 bool fortran, uint64_t *address);
+bool make_output(struct run *run, uint32_t type, uint32_t rank, const uint64_t *shape, bool fortran,
+                 uint64_t *address);
 
 /* As above, with the elements of an input, which the op then partly overwrites or adds to. */
 void make_output_of(struct run *run, struct array *in, uint64_t *address);

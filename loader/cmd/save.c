@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,24 +34,14 @@ static bool put_and_close(const struct array *a, FILE *file)
     return good && closed;
 }
 
-/* Opens a new file beside the target; its name, to be freed, is in *name. NULL: errno says why. */
-static FILE *open_beside(const char *target, char **name)
+/* Opens a file that was not there, beside the target. name: for target and 32 bytes more. */
+static FILE *open_beside(const char *target, char *name)
 {
     FILE *file = NULL;
-    for (int i = 0; !file && i < 100; i++) {
-        if (asprintf(name, "%s.%ld.%d.tmp", target, (long)getpid(), i) < 0) {
-            *name = NULL;
-            return NULL;
-        }
-        file = fopen(*name, "wbx");
-        if (file)
-            break;
-        const int saved = errno;
-        free(*name);
-        *name = NULL;
-        errno = saved;
-        if (errno != EEXIST)
-            break;
+    errno = EEXIST;
+    for (int i = 0; !file && i < 100 && errno == EEXIST; i++) {
+        sprintf(name, "%s.%ld.%d.tmp", target, (long)getpid(), i);
+        file = fopen(name, "wbx");
     }
     return file;
 }
@@ -58,15 +49,15 @@ static FILE *open_beside(const char *target, char **name)
 /* old: what is at the target, whose permissions the new file gets; NULL: nothing. */
 static bool replace(const struct array *a, const char *target, const struct stat *old)
 {
-    char *name = NULL;
-    FILE *file = open_beside(target, &name);
-    if (!file)
-        return false;
-    if (old)
-        (void)!fchmod(fileno(file), old->st_mode & 07777);
-    const bool good = put_and_close(a, file) && !rename(name, target);
+    char *name = malloc(strlen(target) + 32);
+    FILE *file = name ? open_beside(target, name) : NULL;
+    bool good = file != NULL;
+    if (file && old)
+        good = !fchmod(fileno(file), old->st_mode & 07777);
+    if (file)
+        good = put_and_close(a, file) && good && !rename(name, target);
     const int saved = errno;
-    if (!good)
+    if (file && !good)
         unlink(name);
     free(name);
     errno = saved;
@@ -79,19 +70,29 @@ static bool write_directly(const struct array *a, const char *target)
     return file && put_and_close(a, file);
 }
 
+/* What fails is said here once, and is not left for the end of the program to find again. */
+static bool write_standard(const struct array *a)
+{
+    if (put(a, stdout))
+        return true;
+    say("standard output");
+    __fpurge(stdout);
+    clearerr(stdout);
+    return false;
+}
+
 bool array_save(const struct array *a, const char *path)
 {
     struct stat st;
     if (!strcmp(path, "-"))
-        return put(a, stdout) || say("standard output");
+        return write_standard(a);
+    if (stat(path, &st))
+        return (errno == ENOENT && replace(a, path, NULL)) || say(path);
+    if (!S_ISREG(st.st_mode))
+        return write_directly(a, path) || say(path);
     /* Behind a link it is the file that is replaced, not the link. */
     char *target = realpath(path, NULL);
-    if (!target && errno != ENOENT)
-        return say(path);
-    const bool there = target && !stat(target, &st);
-    const char *name = target ? target : path;
-    const bool good = there && !S_ISREG(st.st_mode) ? write_directly(a, name)
-                                                     : replace(a, name, there ? &st : NULL);
+    const bool good = target && replace(a, target, &st);
     if (!good)
         say(path);
     free(target);

@@ -214,6 +214,8 @@ static bool judge_element(struct st_run *run, const struct st_buffer *b, uint64_
     const struct st_want *w = inside && b->want ? &b->want[element - b->lead] : NULL;
     if (w && w->kind >= ST_EXACT) {
         double error;
+        if (isfinite(w->value.hi) && !isfinite(w->bound))
+            st_unjudged(run, "%s[%" PRIu64 "] has no finite bound", b->name, element - b->lead);
         const double got = st_decode(b->type, b->after + offset);
         if (st_right(b->type, w, got, &error))
             return true;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ARGS_ROOM   (CB_ARGS_SIZE_MAX + 8)
 #define TYPE_OFFSET offsetof(cb_gemm_args, dtype) /* in the args of every op */
 
 /* A table that lacks the slot answers as a loader's stub would. */
@@ -52,6 +51,30 @@ static const struct entry {
     [CB_OP_GATHER] = { call_gather, CB_ROWS_ARGS_1_0, 4 },
     [CB_OP_SCATTER] = { call_scatter, CB_ROWS_ARGS_1_0, 4 },
 };
+
+uint64_t st_args_size(uint32_t op)
+{
+    return entries[op].size;
+}
+
+cb_status st_slot(cb_backend be, uint32_t op, const void *args, cb_error *err)
+{
+    return entries[op].call(be, args, err);
+}
+
+cb_status st_slot_watched(struct st_run *run, uint32_t op, const void *args, cb_error *err)
+{
+    const uint64_t usual = st_control(), before = run->control ? run->control : usual;
+    st_control_set(before);
+    const cb_status st = st_slot(run->be, op, args, err);
+    const uint64_t after = st_control();
+    st_control_set(usual);
+    if (after != before)
+        st_fail(run, "a call restores the caller's floating-point control",
+                "%s leaves rounding or flushing changed: %#" PRIx64 ", not %#" PRIx64,
+                cb_op_name(op), after, before);
+    return st;
+}
 
 void st_operand(struct st_run *run, const char *names, uint64_t field, struct st_buffer *buffer,
                 uint64_t at, uint64_t span)
@@ -122,7 +145,7 @@ bool st_attempt(struct st_run *run, uint32_t op, const void *args, cb_status wan
     err.size = sizeof(err);
     untouched = err;
     const bool listen = want != CB_OK || st_random(&run->random) % 8 != 0;
-    const cb_status got = entries[op].call(run->be, args, listen ? &err : NULL);
+    const cb_status got = st_slot_watched(run, op, args, listen ? &err : NULL);
     if (got == CB_OK && memcmp(&err, &untouched, sizeof(err)))
         st_fail(run, "on CB_OK *err is untouched", "%s wrote to err", cb_op_name(op));
     if (!listen)
@@ -163,7 +186,7 @@ static void check_unsupported(struct st_run *run, uint32_t op, const void *args,
     memcpy(reason, support->reason, sizeof(reason));
     cb_error err;
     cb_error_init(&err);
-    const cb_status got = entries[op].call(run->be, args, &err);
+    const cb_status got = st_slot_watched(run, op, args, &err);
     if (got == CB_OK)
         st_fail(run, "what supports says no to fails", "supports says no (%s), but %s is OK",
                 reason, cb_op_name(op));
@@ -281,14 +304,27 @@ static void call_on_stream(struct st_run *run, uint32_t op, void *args)
     cb_error err;
     cb_error_init(&err);
     cb_stream *stream = NULL;
-    if (!st_status(run, "stream_create", run->be.api->stream_create(run->be.self, 0, &stream, &err),
-                   CB_OK, &err))
+    if (!st_offered(run, "stream_create",
+                    run->be.api->stream_create(run->be.self, 0, &stream, &err), &err))
         return;
     memcpy((unsigned char *)args + entries[op].size - sizeof(cb_stream *), (void *)&stream,
            sizeof(cb_stream *));
     call_valid(run, op, args, stream);
     st_status(run, "stream_destroy", run->be.api->stream_destroy(run->be.self, stream, &err), CB_OK,
               &err);
+}
+
+/* A valid call and, once it has passed, what the variant adds to it. */
+static void call_again(struct st_run *run, uint32_t op, void *args, const struct st_variant *v)
+{
+    uint64_t copy[ST_ARGS_ROOM / sizeof(uint64_t)];
+    memcpy(copy, args, sizeof(copy));
+    if (!call_valid(run, op, args, NULL))
+        return;
+    if (v)
+        st_rerun(run, op, copy, v->how);
+    else if (run->options.against.api)
+        st_compare(run, op, copy);
 }
 
 static void call_default(struct st_run *run, uint32_t op, void *args)
@@ -305,7 +341,7 @@ static void call_default(struct st_run *run, uint32_t op, void *args)
 
 void st_call(struct st_run *run, uint32_t op, const void *args, const struct st_variant *v)
 {
-    uint64_t room[ARGS_ROOM / sizeof(uint64_t)] = { 0 };
+    uint64_t room[ST_ARGS_ROOM / sizeof(uint64_t)] = { 0 };
     cb_support support;
     memcpy(room, args, entries[op].size);
     if (run->outcome != CB_SELFTEST_PASSED || !st_buffers_up(run) || !ask(run, op, room, &support))
@@ -316,17 +352,14 @@ void st_call(struct st_run *run, uint32_t op, const void *args, const struct st_
         return;
     }
     switch (v ? v->how : ST_PLAIN) {
-    case ST_PLAIN: call_valid(run, op, room, NULL); break;
+    case ST_PLAIN:
+    case ST_AGAIN:
+    case ST_SHIFTED:
+    case ST_CONCURRENT:
+    case ST_CONTROL:
+    case ST_THREADS: call_again(run, op, room, v); break;
     case ST_ON_STREAM: call_on_stream(run, op, room); break;
     case ST_DEFAULT: call_default(run, op, room); break;
-    case ST_AGAIN:
-    case ST_SHIFTED: {
-        uint64_t copy[ARGS_ROOM / sizeof(uint64_t)];
-        memcpy(copy, room, sizeof(copy));
-        if (call_valid(run, op, room, NULL))
-            st_rerun(run, op, copy, v->how == ST_SHIFTED);
-        break;
-    }
     case ST_ARGS_LONGER:
         lengthen(room, v->value);
         if (v->status == CB_OK)

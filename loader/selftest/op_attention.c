@@ -263,8 +263,8 @@ static void sample(struct st_run *run, uint32_t type, const struct st_variant *v
                            .scale = 0.5,
                            .causal = 1,
                            .variant = variant };
-    if (st_is_rerun(variant))
-        a.seq_q = a.seq_kv = 40;
+    a.seq_q = st_size(run, variant, a.seq_q, 40, 200);
+    a.seq_kv = st_size(run, variant, a.seq_kv, 40, 200);
     run_attention(run, &a);
 }
 

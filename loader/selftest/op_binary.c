@@ -125,7 +125,9 @@ static void grid(struct st_run *run, uint32_t type)
 static void sample(struct st_run *run, uint32_t type, const struct st_variant *variant)
 {
     const bool again = st_is_rerun(variant);
-    struct binary b = { .type = type, .n = again ? 5003 : 21, .variant = variant };
+    struct binary b = { .type = type,
+                        .n = st_size(run, variant, 21, 5003, 150001),
+                        .variant = variant };
     for (b.op = CB_BINARY_ADD; b.op <= CB_BINARY_MIN; b.op++) {
         if (again || b.op == CB_BINARY_SUB)
             run_binary(run, &b);

@@ -354,8 +354,8 @@ static void sample(struct st_run *run, uint32_t op, const struct st_variant *var
     struct conv v = { .g = { 2, 4, 7, 6, 6, 3, 2, { 2, 1 }, { 1, 0, 2, 1 }, { 1, 2 }, 2 },
                       .op = op,
                       .variant = variant };
-    if (st_is_rerun(variant))
-        v.g.h = v.g.w = 20;
+    v.g.h = st_size(run, variant, v.g.h, 20, 90);
+    v.g.w = st_size(run, variant, v.g.w, 20, 90);
     run_conv(run, &v);
 }
 

@@ -416,11 +416,9 @@ static void sample(struct st_run *run, uint32_t op, uint32_t type, const struct 
     g.beta = 1.0;
     g.pad = 1;
     g.batch = is_batched(&g) ? 3 : 1;
-    if (st_is_rerun(v)) {
-        g.m = 70;
-        g.n = 67;
-        g.k = 131;
-    }
+    g.m = st_size(run, v, g.m, 70, is_batched(&g) ? 100 : 250);
+    g.n = st_size(run, v, g.n, 67, is_batched(&g) ? 101 : 251);
+    g.k = st_size(run, v, g.k, 131, 131);
     for (uint32_t pair = 0; pair < 4; pair++) {
         g.ta = pair % 2;
         g.tb = pair / 2;

@@ -168,9 +168,10 @@ static void grid(struct st_run *run, uint32_t type)
 
 static void sample(struct st_run *run, uint32_t type, const struct st_variant *variant)
 {
-    struct reduce r = {
-        .type = type, .values = WIDE_RANGE, .shape = st_tensor_sample(variant), .variant = variant
-    };
+    struct reduce r = { .type = type,
+                        .values = WIDE_RANGE,
+                        .shape = st_tensor_sample(run, variant),
+                        .variant = variant };
     for (r.op = CB_REDUCE_SUM; r.op <= CB_REDUCE_MEAN; r.op++) {
         if (r.op == CB_REDUCE_SUM || st_is_rerun(variant))
             run_reduce(run, &r);

@@ -136,8 +136,7 @@ static void grid(struct st_run *run, uint32_t op, uint32_t type)
 static void sample(struct st_run *run, uint32_t op, uint32_t type, const struct st_variant *variant)
 {
     struct rows r = { op, type, 4, 3, 5, BACKWARDS, APART, 0, variant };
-    if (st_is_rerun(variant))
-        r.cols = 1000;
+    r.cols = st_size(run, variant, r.cols, 1000, 50000);
     run_rows(run, &r);
 }
 

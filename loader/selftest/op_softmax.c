@@ -128,7 +128,7 @@ static void grid(struct st_run *run, uint32_t type)
 static void sample(struct st_run *run, uint32_t type, const struct st_variant *variant)
 {
     const struct softmax s = { .type = type,
-                               .shape = st_tensor_sample(variant),
+                               .shape = st_tensor_sample(run, variant),
                                .variant = variant };
     run_softmax(run, &s);
 }

@@ -182,7 +182,9 @@ static void grid(struct st_run *run, uint32_t type)
 static void sample(struct st_run *run, uint32_t type, const struct st_variant *variant)
 {
     const bool again = st_is_rerun(variant);
-    struct unary u = { .type = type, .scale = 8.0, .n = again ? 5003 : 21, .variant = variant };
+    struct unary u = {
+        .type = type, .scale = 8.0, .n = st_size(run, variant, 21, 5003, 150001), .variant = variant
+    };
     for (u.op = CB_UNARY_RELU; u.op <= CB_UNARY_NEG; u.op++) {
         if (again || u.op == CB_UNARY_EXP)
             run_unary(run, &u);

@@ -27,7 +27,13 @@ static const struct st_group *const groups[] = {
     &st_scatter,
     &st_memory,
     &st_streams,
+    &st_late,
     &st_supports,
+    &st_lifecycle,
+    &st_devices,
+    &st_info,
+    &st_map,
+    &st_state,
 };
 
 bool st_full(const struct st_run *run)
@@ -35,9 +41,9 @@ bool st_full(const struct st_run *run)
     return run->options.mode == CB_SELFTEST_FULL;
 }
 
-static bool chosen(const char *filter, const char *spec)
+static bool chosen(const char *filter, const char *group, const char *spec)
 {
-    if (!filter)
+    if (!filter || !strcmp(filter, group))
         return true;
     if (strchr(filter, ':'))
         return fnmatch(filter, spec, 0) == 0;
@@ -49,35 +55,38 @@ static bool chosen(const char *filter, const char *spec)
 bool st_begin(struct st_run *run, const char *format, ...)
 {
     va_list list;
+    const locale_t host = uselocale(run->locale);
     va_start(list, format);
     vsnprintf(run->spec, sizeof(run->spec), format, list);
     va_end(list);
-    if (!chosen(run->options.filter, run->spec))
+    uselocale(host);
+    const uint64_t hash = st_hash(run->spec);
+    if (!chosen(run->options.filter, run->group, run->spec) || !st_seen_add(&run->seen, hash))
         return false;
-    run->random = run->options.seed ^ st_hash(run->spec);
+    run->random = run->options.seed ^ hash;
     run->n_operands = 0;
     run->shift = ST_ANY_SHIFT;
     run->rule = "";
     run->text[0] = 0;
     run->outcome = CB_SELFTEST_PASSED;
     run->result = (cb_selftest_result){ .size = sizeof(run->result), .operand = "", .rule = "" };
+    if (run->options.begin)
+        run->options.begin(run->options.ctx, run->spec);
     return true;
 }
 
 void st_end(struct st_run *run)
 {
+    uint64_t *const counts[] = { &run->summary.passed, &run->summary.failed, &run->summary.skipped,
+                                 &run->summary.unjudged };
     st_buffers_free(run);
     if (run->outcome == ST_VOID)
         return;
-    if (run->outcome == CB_SELFTEST_PASSED)
-        run->summary.passed++;
-    else if (run->outcome == CB_SELFTEST_FAILED)
-        run->summary.failed++;
-    else
-        run->summary.skipped++;
+    ++*counts[run->outcome];
     if (!run->options.report)
         return;
     run->result.outcome = run->outcome;
+    run->result.group = run->group;
     run->result.spec = run->spec;
     run->result.text = run->text;
     run->options.report(run->options.ctx, &run->result);
@@ -88,9 +97,11 @@ void st_fail(struct st_run *run, const char *rule, const char *format, ...)
     if (run->outcome == CB_SELFTEST_FAILED)
         return;
     va_list list;
+    const locale_t host = uselocale(run->locale);
     va_start(list, format);
     vsnprintf(run->text, sizeof(run->text), format, list);
     va_end(list);
+    uselocale(host);
     run->outcome = CB_SELFTEST_FAILED;
     run->result.rule = rule;
 }
@@ -101,6 +112,19 @@ void st_skip(struct st_run *run, const char *reason)
         return;
     snprintf(run->text, sizeof(run->text), "%s", reason);
     run->outcome = CB_SELFTEST_SKIPPED;
+}
+
+void st_unjudged(struct st_run *run, const char *format, ...)
+{
+    if (run->outcome != CB_SELFTEST_PASSED)
+        return;
+    va_list list;
+    const locale_t host = uselocale(run->locale);
+    va_start(list, format);
+    vsnprintf(run->text, sizeof(run->text), format, list);
+    va_end(list);
+    uselocale(host);
+    run->outcome = CB_SELFTEST_UNJUDGED;
 }
 
 void *st_host(struct st_run *run, uint64_t n, uint64_t element)
@@ -122,6 +146,24 @@ bool st_status(struct st_run *run, const char *call, cb_status got, cb_status wa
     return false;
 }
 
+bool st_offered(struct st_run *run, const char *call, cb_status got, const cb_error *err)
+{
+    if (got != CB_UNSUPPORTED)
+        return st_status(run, call, got, CB_OK, err);
+    st_skip(run, err->msg);
+    return false;
+}
+
+void st_cases(struct st_run *run, const char *subject, const struct st_case *cases, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (!st_begin(run, "%s:%s", subject, cases[i].name))
+            continue;
+        cases[i].check(run);
+        st_end(run);
+    }
+}
+
 static void run_type(struct st_run *run, const struct st_group *group, uint32_t type)
 {
     group->grid(run, type);
@@ -134,34 +176,8 @@ static void run_type(struct st_run *run, const struct st_group *group, uint32_t 
         group->sample(run, type, variant);
 }
 
-cb_status cb_selftest_run(cb_backend be, const cb_selftest_options *options,
-                          cb_selftest_summary *out, cb_error *err)
-{
-    if (!be.api || !be.self)
-        return cb_error_set(err, CB_INVALID_ARGUMENT, "selftest", "be is not a backend");
-    if (!out || out->size < sizeof(*out))
-        return cb_error_set(err, CB_INVALID_ARGUMENT, "selftest", "out is NULL or too small");
-    if (options && (options->size < sizeof(*options) || options->mode > CB_SELFTEST_FULL))
-        return cb_error_set(err, CB_INVALID_ARGUMENT, "selftest",
-                            "options have a bad size or mode");
-
-    struct st_run run = { .be = be };
-    cb_selftest_options_init(&run.options);
-    if (options)
-        run.options = *options;
-    cb_selftest_summary_init(&run.summary);
-    for (size_t i = 0; i < ST_COUNT(groups); i++) {
-        const uint32_t *types = groups[i]->types;
-        if (!types)
-            run_type(&run, groups[i], 0);
-        for (; types && *types; types++)
-            run_type(&run, groups[i], *types);
-    }
-    *out = run.summary;
-    return CB_OK;
-}
-
-int cb_selftest_group(uint64_t i, char name[CB_SELFTEST_NAME_MAX])
+/* Group i of those that have a name; NULL beyond the last. */
+static const struct st_group *group_at(uint64_t i, uint32_t *type)
 {
     for (size_t g = 0; g < ST_COUNT(groups); g++) {
         const uint32_t *types = groups[g]->types;
@@ -169,11 +185,80 @@ int cb_selftest_group(uint64_t i, char name[CB_SELFTEST_NAME_MAX])
         while (types && types[n])
             n++;
         if (i < n) {
-            snprintf(name, CB_SELFTEST_NAME_MAX, "%s:%s", groups[g]->name,
-                     types ? st_type_name(types[i]) : "");
-            return 1;
+            *type = types ? types[i] : 0;
+            return groups[g];
         }
         i -= n;
     }
-    return 0;
+    return NULL;
+}
+
+int cb_selftest_group(uint64_t i, char name[CB_SELFTEST_NAME_MAX])
+{
+    uint32_t type;
+    const struct st_group *group = group_at(i, &type);
+    if (group)
+        snprintf(name, CB_SELFTEST_NAME_MAX, "%s:%s", group->name, type ? st_type_name(type) : "");
+    return group != NULL;
+}
+
+/* Where a run begins. False: there is no group of that name. */
+static bool first_group(const char *after, uint64_t *first)
+{
+    char name[CB_SELFTEST_NAME_MAX];
+    *first = 0;
+    while (after && cb_selftest_group((*first)++, name)) {
+        if (!strcmp(after, name))
+            return true;
+    }
+    return !after;
+}
+
+static cb_status check_options(const cb_selftest_options *o, cb_error *err)
+{
+    uint64_t first;
+    const char *why = NULL;
+    if (o->size < sizeof(*o) || o->mode > CB_SELFTEST_FULL)
+        why = "options have a bad size or mode";
+    else if (o->shards ? o->shard >= o->shards : o->shard != 0)
+        why = "options.shard is not below options.shards";
+    else if (!o->open != !o->close)
+        why = "options have one of open and close";
+    else if (!first_group(o->after, &first))
+        why = "options.after is no group";
+    return why ? cb_error_set(err, CB_INVALID_ARGUMENT, "selftest", why) : CB_OK;
+}
+
+cb_status cb_selftest_run(cb_backend be, const cb_selftest_options *options,
+                          cb_selftest_summary *out, cb_error *err)
+{
+    if (!be.api || !be.self)
+        return cb_error_set(err, CB_INVALID_ARGUMENT, "selftest", "be is not a backend");
+    if (!out || out->size < sizeof(*out))
+        return cb_error_set(err, CB_INVALID_ARGUMENT, "selftest", "out is NULL or too small");
+    if (options && check_options(options, err) != CB_OK)
+        return CB_INVALID_ARGUMENT;
+
+    struct st_run run = { .be = be, .locale = newlocale(LC_ALL_MASK, "C", (locale_t)0) };
+    cb_selftest_options_init(&run.options);
+    if (options)
+        run.options = *options;
+    cb_selftest_summary_init(&run.summary);
+    for (uint64_t k = 0; k < ST_ASPECTS; k++)
+        run.aspects[k] = st_aspects[k].look();
+    const struct st_group *group;
+    uint32_t type;
+    uint64_t i;
+    for (first_group(run.options.after, &i); (group = group_at(i, &type)) != NULL; i++) {
+        if (run.options.shards && i % run.options.shards != run.options.shard)
+            continue;
+        cb_selftest_group(i, run.group);
+        run_type(&run, group, type);
+        st_seen_free(&run.seen);
+    }
+    st_peers_close(&run);
+    if (run.locale)
+        freelocale(run.locale);
+    *out = run.summary;
+    return CB_OK;
 }

@@ -11,8 +11,11 @@
  * a case depend on its spec and the seed only, so a spec used as a filter, in the mode that it came
  * from, repeats just that case.
  *
- * Threads: a run uses the calling thread alone; runs on different backends do not see each other.
- * Output:  none, but for the report callback.
+ * Threads: the callbacks are called on the calling thread. A run starts threads that call the
+ *          backend, and joins them; the group "state" looks at the whole process, changes its state
+ *          for the length of a case, and forks. Else runs on different backends do not see each
+ *          other.
+ * Output:  none, but for the callbacks.
  */
 #ifndef CB_SELFTEST_H
 #define CB_SELFTEST_H
@@ -31,20 +34,24 @@ enum {
 enum {
     CB_SELFTEST_PASSED = 0,
     CB_SELFTEST_FAILED = 1,
-    CB_SELFTEST_SKIPPED = 2, /* the backend says that it has no such op or type */
+    CB_SELFTEST_SKIPPED = 2,  /* the backend says that it has no such slot, op, type or option */
+    CB_SELFTEST_UNJUDGED = 3, /* nothing here can tell right from wrong: no pass */
 };
 
 /* What became of one case. Strings live until the callback returns; none is NULL. */
 typedef struct cb_selftest_result {
     uint64_t size;
-    uint32_t outcome; /* CB_SELFTEST_PASSED and so on */
-    uint32_t reserved;
-    const char *spec; /* the case, and the filter that repeats it */
-    const char *text; /* why it failed or was skipped, in one line */
-    const char *rule; /* of a failure: the rule of the contract that is broken */
+    uint32_t outcome;  /* CB_SELFTEST_PASSED and so on */
+    uint32_t compared; /* 1: `against` has computed the case, too */
+    const char *group; /* its name, as cb_selftest_group tells it */
+    const char *spec;  /* the case, and the filter that repeats it */
+    const char *text;  /* why it did not pass, in one line */
+    const char *rule;  /* of a failure: the rule of the contract that is broken */
 
     /* Of a failure in a value, the first bad element: which operand ("" otherwise) and index, what
-     * was there, what is right, how far it is off and how far it may be. */
+     * was there, what is right, how far it is off and how far it may be. Of a case that passed,
+     * with `against`: the element in which the backends differ most, what each has there, how far
+     * they are apart, and the bound; operand is "" where all bits are the same. */
     const char *operand;
     uint64_t index;
     double got, want, error, bound;
@@ -55,25 +62,46 @@ typedef struct cb_selftest_options {
     uint64_t seed;
     uint32_t mode; /* CB_SELFTEST_QUICK, CB_SELFTEST_FULL */
     uint32_t reserved;
-    const char *filter; /* a glob on the spec, or without a colon on what is before it; NULL: all */
-    void (*report)(void *ctx, const cb_selftest_result *result); /* nullable */
+    /* A glob on the spec, or without a colon on what is before it, or the name of a group; NULL:
+     * all cases. */
+    const char *filter;
+    const char *after;      /* the name of a group: begin with the one behind it; nullable */
+    uint64_t shard, shards; /* only groups shard, shard + shards, ...; shards 0: all groups */
+    cb_backend against;     /* computes what passed once more, for comparison; api NULL: none */
+
+    void (*begin)(void *ctx, const char *spec);                  /* a case begins; nullable */
+    void (*report)(void *ctx, const cb_selftest_result *result); /* it has ended; nullable */
+
+    /* What the backend was created with, for further instances; NULL when n_create_options is 0. */
+    const char *const *create_options;
+    uint64_t n_create_options;
+
+    /* Opens a further instance, initialized, made like the one under test but for options that are
+     * added, such as "threads=3"; close ends it. NULL: it is made through the table, with
+     * create_options. */
+    cb_status (*open)(void *ctx, const char *const *options, uint64_t n_options, cb_backend *out,
+                      cb_error *err);
+    void (*close)(void *ctx, cb_backend be);
     void *ctx;
 } cb_selftest_options;
 CB_DEFINE_INIT(cb_selftest_options)
 
 typedef struct cb_selftest_summary {
     uint64_t size;
-    uint64_t passed, failed, skipped; /* cases */
+    uint64_t passed, failed, skipped, unjudged; /* cases */
 } cb_selftest_summary;
 CB_DEFINE_INIT(cb_selftest_summary)
 
 /**
  * cb_selftest_run - runs the cases that the filter chooses.
  *
- * @be:      initialized; nothing else may use it during the run. Its table may lack optional slots.
+ * @be:      initialized; nothing else may use it during the run. Its table may lack optional slots,
+ *           or have functions there that answer CB_UNSUPPORTED.
  * @options: NULL for a quick run of everything with seed 0.
  * @out:     receives the counts. failed of 0 is a pass only if passed is not 0 too.
  *
+ * A backend may crash, hang or exit: where that matters, run it in a process of its own, keep what
+ * begin says, and go on with `after`.
  * Memory:  what a run allocates on the host and on the device it frees before it returns.
  * Errors:  CB_INVALID_ARGUMENT (be, options or out). A backend that fails is no error here.
  */

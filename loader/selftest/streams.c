@@ -26,19 +26,46 @@ static bool ok(struct scene *s, const char *call, cb_status got)
     return st_status(s->run, call, got, CB_OK, &s->err);
 }
 
+static bool offered(struct scene *s, const char *call, cb_status got)
+{
+    return st_offered(s->run, call, got, &s->err);
+}
+
 static bool refused(struct scene *s, const char *call, cb_status got, cb_status want)
 {
     return st_status(s->run, call, got, want, &s->err);
 }
 
+static cb_binary_args doubling(const struct scene *s, cb_stream *stream)
+{
+    return (cb_binary_args){ CB_ARGS(cb_binary_args), .op = CB_BINARY_ADD, .n = BYTES / 4,
+                             .a = s->buffer[0],       .b = s->buffer[0],   .output = s->buffer[0],
+                             .stream = stream };
+}
+
+/* The op that the cases use. */
+static bool twice_is_offered(struct scene *s)
+{
+    const cb_binary_args args = doubling(s, NULL);
+    cb_support support;
+    cb_support_init(&support);
+    if (!ok(s, "supports", s->api->supports(s->self, CB_OP_BINARY, &args, &support, &s->err)))
+        return false;
+    if (support.answer == CB_SUPPORT_NO)
+        st_skip(s->run, support.reason);
+    return support.answer != CB_SUPPORT_NO;
+}
+
 static bool set_up(struct scene *s)
 {
     for (int i = 0; i < 2; i++) {
-        if (!ok(s, "stream_create", s->api->stream_create(s->self, 0, &s->stream[i], &s->err)) ||
-            !ok(s, "alloc", s->api->alloc(s->self, BYTES, NULL, &s->buffer[i], &s->err)))
+        if (!offered(s, "stream_create",
+                     s->api->stream_create(s->self, 0, &s->stream[i], &s->err)) ||
+            !offered(s, "alloc", s->api->alloc(s->self, BYTES, NULL, &s->buffer[i], &s->err)))
             return false;
     }
-    return ok(s, "event_create", s->api->event_create(s->self, 0, &s->event, &s->err));
+    return offered(s, "event_create", s->api->event_create(s->self, 0, &s->event, &s->err)) &&
+           twice_is_offered(s);
 }
 
 static void tear_down(struct scene *s)
@@ -83,9 +110,7 @@ static bool move(struct scene *s, int stream, uint64_t dst, uint64_t src)
 /* Adds buffer 0 to itself in f32, in order on the stream. */
 static bool twice(struct scene *s, int stream)
 {
-    cb_binary_args args = { CB_ARGS(cb_binary_args),    .op = CB_BINARY_ADD, .n = BYTES / 4,
-                            .a = s->buffer[0],          .b = s->buffer[0],   .output = s->buffer[0],
-                            .stream = s->stream[stream] };
+    const cb_binary_args args = doubling(s, s->stream[stream]);
     return ok(s, "binary", s->api->binary(s->self, &args, &s->err));
 }
 

@@ -6,10 +6,14 @@
 #define SELFTEST_SUITE_H
 
 #include <inttypes.h>
+#include <locale.h>
 #include <math.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "selftest.h"
 
@@ -139,6 +143,22 @@ struct st_operand {
 #define ST_BUFFERS   4
 #define ST_SPEC_MAX  256
 
+/* An instance with another number of threads, opened when the first case asks for it. */
+struct st_peer {
+    cb_backend be; /* api NULL: not yet */
+};
+#define ST_PEERS 3
+
+#define ST_ASPECTS 7 /* of the host's process (process.c) */
+
+/* Hashes of specs: a case that two grids of a group share runs once. (seen.c) */
+struct st_seen {
+    uint64_t *hashes; /* 0: a free place */
+    uint64_t n, room;
+};
+bool st_seen_add(struct st_seen *seen, uint64_t hash); /* false: it is in there */
+void st_seen_free(struct st_seen *seen);
+
 struct st_run {
     cb_backend be;
     cb_selftest_options options;
@@ -155,10 +175,19 @@ struct st_run {
     uint32_t outcome;
     char text[512];
     cb_selftest_result result;
+
+    char group[CB_SELFTEST_NAME_MAX]; /* the group that runs */
+    uint64_t
+        control; /* floating-point control bits that a call of an op finds; 0: the usual ones */
+    struct st_peer peers[ST_PEERS];
+    struct st_seen seen;
+    uint64_t aspects[ST_ASPECTS]; /* how they looked when the run began */
+    locale_t locale; /* C, for specs and texts, whatever the host has; 0, which changes none: no
+                        memory */
 };
 
 /* The outcome of a case that does not exist, such as a fault of an operand that the op lacks. */
-#define ST_VOID 3
+#define ST_VOID 100
 
 /* Begins a case, unless the filter leaves it out (false). */
 bool st_begin(struct st_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -169,11 +198,15 @@ void st_end(struct st_run *run);
 void st_fail(struct st_run *run, const char *rule, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void st_skip(struct st_run *run, const char *reason);
+void st_unjudged(struct st_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool st_full(const struct st_run *run);
 
 /* Fails the case when a call of the backend does not answer what it must. */
 bool st_status(struct st_run *run, const char *call, cb_status got, cb_status want,
                const cb_error *err);
+
+/* The same for the call of an optional slot: CB_UNSUPPORTED skips the case. */
+bool st_offered(struct st_run *run, const char *call, cb_status got, const cb_error *err);
 
 /* Zeroed host memory for n elements, to be freed with free. NULL, and the case has failed, when
  * memory is short. */
@@ -216,6 +249,9 @@ enum {
     ST_AGAIN,       /* the call is repeated: same bits */
     ST_SHIFTED,     /* and with the operands elsewhere: same bits */
     ST_ON_STREAM,   /* on a stream of its own */
+    ST_CONCURRENT,  /* by several threads of the host at once: same bits */
+    ST_CONTROL,     /* by a thread that flushes and rounds downwards: same bits */
+    ST_THREADS,     /* on instances with other numbers of threads: same bits */
     ST_DEFAULT,     /* 0 for the type that is the op's default */
 };
 
@@ -278,17 +314,89 @@ bool st_attempt(struct st_run *run, uint32_t op, const void *args, cb_status wan
 /* Puts the addresses of the operands into args. */
 void st_point(struct st_run *run, void *args);
 
-/* After a call that was right: the same again must give the same bits. (determinism.c) */
-void st_rerun(struct st_run *run, uint32_t op, const void *args, bool shifted);
+/* After a call that was right: once more, in the variant's way, must give the same bits.
+ * (determinism.c, concurrent.c) */
+void st_rerun(struct st_run *run, uint32_t op, const void *args, uint32_t how);
+void st_concurrent(struct st_run *run, uint32_t op, const void *args, unsigned char *const *first);
+/* Whether all buffers have come back with these bits. */
+bool st_same_bits(struct st_run *run, unsigned char *const *first);
+/* After a call that was right: computes it on the other backend, too, and notes how far it is off.
+ */
+void st_compare(struct st_run *run, uint32_t op, const void *args);
+/* How many bytes an image of args takes that any variant fits into. */
+#define ST_ARGS_ROOM (CB_ARGS_SIZE_MAX + 8)
+
+/* The op's slot. A change of the floating-point control fails the case and is undone. Any thread
+ * may call st_slot. */
+uint64_t st_args_size(uint32_t op); /* of 1.0 */
+cb_status st_slot(cb_backend be, uint32_t op, const void *args, cb_error *err);
+cb_status st_slot_watched(struct st_run *run, uint32_t op, const void *args, cb_error *err);
 
 /* The variants that every op must pass; NULL beyond the last. */
 const struct st_variant *st_common_variant(uint64_t i);
 
-/* Whether the variant deserves a larger sample. */
+/* Whether the variant deserves a larger sample; and which of three sizes it is to have. The largest
+ * is one that a backend with threads is likely to divide. */
 bool st_is_rerun(const struct st_variant *variant);
+uint64_t st_size(const struct st_run *run, const struct st_variant *variant, uint64_t plain,
+                 uint64_t again, uint64_t large);
 
 /* The suffix of a spec: "" or ",LABEL". */
 #define ST_VARIANT(variant) (variant) ? "," : "", (variant) ? (variant)->label : ""
+
+/* ---- Further instances (instance.c) --------------------------------------------------------- */
+
+/* Opens one, with options more. False: the case is skipped, since the backend does not know the
+ * first of them, or unjudged. */
+bool st_open(struct st_run *run, const char *const *options, uint64_t n, cb_backend *out);
+void st_close(struct st_run *run, cb_backend be);
+
+/* One that is not initialized, to be destroyed through its table. False: the case is unjudged. And
+ * the bare call, with an option more. */
+bool st_create(struct st_run *run, cb_backend *out);
+cb_status st_try_create(struct st_run *run, const char *option, void **out, cb_error *err);
+
+/* The instance with another number of threads, to be left open. False beyond the last, or when the
+ * case has ended as with st_open. */
+bool st_peer(struct st_run *run, uint64_t i, cb_backend *out);
+void st_peers_close(struct st_run *run);
+
+/* Runs work on each of ST_AT_ONCE items of a size, in threads that begin together. False: the case
+ * has failed, since there are no threads to be had. (concurrent.c) */
+#define ST_AT_ONCE 4
+bool st_at_once(struct st_run *run, void (*work)(void *item), void *items, uint64_t size);
+
+/* ---- The thread's floating-point control (control.c) ----------------------------------------- */
+
+uint64_t st_control(void);
+void st_control_set(uint64_t control);
+uint64_t st_control_odd(void); /* rounds downwards and, where there is such a thing, flushes */
+
+/* ---- The host's process (process.c) ---------------------------------------------------------- */
+
+/* Entries of /proc/self/NAME, less the one that counting needs; 0 when it cannot be read. */
+uint64_t st_process_count(const char *name);
+
+/* What a call might change in the process. enter saves all of it and sets it to something unusual,
+ * leave puts it back; look is a hash of one aspect. */
+struct st_process {
+    char locale[128];
+    sigset_t blocked;
+    mode_t umask;
+    int directory;
+    cpu_set_t affinity;
+    bool has_affinity;
+};
+bool st_process_enter(struct st_process *saved);
+void st_process_leave(const struct st_process *saved);
+
+struct st_aspect {
+    const char *name;
+    uint64_t (*look)(void);
+    bool odd; /* enter sets it; else a change shows only once, so it is compared with the beginning
+               */
+};
+extern const struct st_aspect st_aspects[ST_ASPECTS];
 
 /* ---- Groups -------------------------------------------------------------------------------- */
 
@@ -303,8 +411,16 @@ struct st_group {
     const struct st_variant *faults;
 };
 
+/* The grid of a group whose cases are functions. */
+struct st_case {
+    const char *name;
+    void (*check)(struct st_run *run);
+};
+void st_cases(struct st_run *run, const char *subject, const struct st_case *cases, uint64_t n);
+
 extern const struct st_group st_gemm, st_gemm_mixed_precision, st_batched_gemm, st_conv2d_forward,
     st_conv2d_backward_data, st_conv2d_backward_filter, st_conv2d_adjoint, st_attention, st_softmax,
-    st_reduce, st_unary, st_binary, st_gather, st_scatter, st_memory, st_streams, st_supports;
+    st_reduce, st_unary, st_binary, st_gather, st_scatter, st_memory, st_streams, st_late,
+    st_supports, st_lifecycle, st_devices, st_info, st_map, st_state;
 
 #endif

@@ -85,9 +85,8 @@ bool st_tensor_try(uint64_t i, bool full, struct st_tensor *out)
     return full && i / 70 < 20;
 }
 
-struct st_tensor st_tensor_sample(const struct st_variant *v)
+struct st_tensor st_tensor_sample(const struct st_run *run, const struct st_variant *v)
 {
-    if (st_is_rerun(v))
-        return (struct st_tensor){ { 7, 300, 5 }, 3, 1 };
-    return (struct st_tensor){ { 3, 4, 5 }, 3, 1 };
+    return (
+        struct st_tensor){ { st_size(run, v, 3, 7, 31), st_size(run, v, 4, 300, 900), 5 }, 3, 1 };
 }

@@ -27,7 +27,7 @@ const char *st_tensor_text(const struct st_tensor *t, char text[ST_TENSOR_TEXT])
 /* The shapes of the grid; false beyond the last. */
 bool st_tensor_try(uint64_t i, bool full, struct st_tensor *out);
 /* The shape that variants are done to: 3 x 4 x 5 with axis 1, larger where it is run again. */
-struct st_tensor st_tensor_sample(const struct st_variant *variant);
+struct st_tensor st_tensor_sample(const struct st_run *run, const struct st_variant *variant);
 
 extern const uint64_t st_huge_shape[3];
 #define ST_TENSOR_FAULTS(type)                                                                     \

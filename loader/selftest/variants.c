@@ -17,6 +17,9 @@ static const struct st_variant common[] = {
     { .label = "again", .how = ST_AGAIN, .status = CB_OK },
     { .label = "shifted", .how = ST_SHIFTED, .status = CB_OK },
     { .label = "on_stream", .how = ST_ON_STREAM, .status = CB_OK },
+    { .label = "at_once", .how = ST_CONCURRENT, .status = CB_OK },
+    { .label = "rounding_down", .how = ST_CONTROL, .status = CB_OK },
+    { .label = "threads", .how = ST_THREADS, .status = CB_OK },
     { .label = "type=default", .how = ST_DEFAULT, .status = CB_OK },
     { .label = "args=null", .how = ST_ARGS_NULL, .status = CB_INVALID_ARGUMENT, .names = "args" },
     { .label = "longer", .how = ST_ARGS_LONGER, .value = 0, .status = CB_OK },
@@ -38,5 +41,21 @@ const struct st_variant *st_common_variant(uint64_t i)
 
 bool st_is_rerun(const struct st_variant *variant)
 {
-    return variant->how == ST_AGAIN || variant->how == ST_SHIFTED || variant->how == ST_ON_STREAM;
+    switch (variant->how) {
+    case ST_AGAIN:
+    case ST_SHIFTED:
+    case ST_ON_STREAM:
+    case ST_CONCURRENT:
+    case ST_CONTROL:
+    case ST_THREADS: return true;
+    default: return false;
+    }
+}
+
+uint64_t st_size(const struct st_run *run, const struct st_variant *variant, uint64_t plain,
+                 uint64_t again, uint64_t large)
+{
+    if (variant->how == ST_THREADS && st_full(run))
+        return large;
+    return st_is_rerun(variant) ? again : plain;
 }

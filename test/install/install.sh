@@ -88,6 +88,7 @@ files_are_where_a_packager_expects_them()
     version=$(sed -n 's/^Version: //p' "$root$libdir/pkgconfig/compute-backend.pc")
     sort >"$tmp/wanted" <<END
 $bindir/cb
+$includedir/compute-backend/cb_selftest.h
 $includedir/compute-backend/cb_loader.h
 $includedir/compute-backend/compute_backend.h
 $includedir/compute-backend/compute_backend_plugin.h
@@ -97,6 +98,8 @@ $libdir/libcb_loader.a
 $libdir/libcb_loader.so
 $libdir/libcb_loader.so.0
 $libdir/libcb_loader.so.$version
+$libdir/libcb_selftest.a
+$libdir/pkgconfig/compute-backend-selftest.pc
 $libdir/pkgconfig/compute-backend.pc
 END
     diff "$tmp/wanted" "$tmp/found" >"$tmp/log"
@@ -167,6 +170,17 @@ the_minimal_plugin_obeys_the_contract()
     needs gcc pkg-config && type_in gcc judge && grep -q ' passed, 0 failed, ' "$tmp/out"
 }
 
+a_build_of_a_vendor_may_use_the_installed_self_test()
+{
+    needs gcc pkg-config || return 1
+    sed 's/"selftest.h"/"cb_selftest.h"/' "$source/docs/write_a_plugin/judge.c" >"$tmp/judge.c"
+    # shellcheck disable=SC2046,SC2086 # flags are words
+    gcc $strict -D_GNU_SOURCE "$tmp/judge.c" -o "$tmp/judge" \
+        $(pkg-config --cflags --libs compute-backend-selftest) -ldl &&
+        "$tmp/judge" "$root$libdir/compute-backend/libcb_cpu.so" softmax >"$tmp/out" &&
+        grep -q ' passed, 0 failed, ' "$tmp/out"
+}
+
 a_plugin_may_be_linked_into_its_host()
 {
     needs gcc pkg-config && type_in builtin && grep -q '^minimal ' "$tmp/out"
@@ -185,6 +199,7 @@ for test in \
     the_minimal_plugin_builds_with_meson_as_documented \
     the_minimal_plugin_builds_with_cmake_as_documented \
     the_minimal_plugin_obeys_the_contract \
+    a_build_of_a_vendor_may_use_the_installed_self_test \
     a_plugin_may_be_linked_into_its_host
 do
     n=$((n + 1))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host of the usual kind, for tests that need a process of their own: takes what the user's
  * environment and configuration say, and prints the backend's name and what its gemm answers.
- * With --report the loader's report follows. Exits with 1 and the message when it gets none. */
+ * With --report the loader's report follows; --path PATH names a place through the API. Exits with
+ * 1 and the message when it gets none. */
 #include "cb_loader.h"
 
 #include <stdio.h>
@@ -25,9 +26,19 @@ int main(int argc, char **argv)
     cb_loader *loader = NULL;
     cb_backend be;
     cb_gemm_args args;
+    cb_loader_options options;
+    int with_report = 0;
     cb_error_init(&err);
     cb_gemm_args_init(&args);
-    if (cb_loader_open(NULL, &loader, &err) != CB_OK) {
+    cb_loader_options_init(&options);
+    for (int i = 1; i < argc; i++) {
+        with_report |= !strcmp(argv[i], "--report");
+        if (!strcmp(argv[i], "--path") && i + 1 < argc) {
+            options.paths = (const char *const *)&argv[i + 1];
+            options.n_paths = 1;
+        }
+    }
+    if (cb_loader_open(&options, &loader, &err) != CB_OK) {
         fprintf(stderr, "open: %s\n", err.msg);
         return 1;
     }
@@ -38,7 +49,7 @@ int main(int argc, char **argv)
     } else {
         fprintf(stderr, "select: %s\n", err.msg);
     }
-    if (argc > 1 && !strcmp(argv[1], "--report"))
+    if (with_report)
         print_report(loader);
     cb_loader_close(loader, NULL);
     return selected == CB_OK ? 0 : 1;

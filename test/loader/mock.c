@@ -4,6 +4,7 @@
  * (MOCK_FAULT_...). What is not changed makes a plugin that works, of class gpu, with one device
  * that has memory of its own, priority 10, and gemm as its only op. */
 #include "compute_backend_plugin.h"
+#include "deeds.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -46,6 +47,18 @@
 #endif
 #ifndef MOCK_HELPER
 #define MOCK_HELPER 0
+#endif
+/* What is done there before anything else: a call of deeds.h. */
+#ifndef MOCK_IN_ENTRY
+#define MOCK_IN_ENTRY (void)0
+#endif
+#ifndef MOCK_IN_DEVICE_COUNT
+#define MOCK_IN_DEVICE_COUNT (void)0
+#endif
+/* A manifest that speaks of another machine, or of more than the compiler was told. */
+#ifdef MOCK_ISA
+#undef CB_MANIFEST_ISA
+#define CB_MANIFEST_ISA MOCK_ISA
 #endif
 
 /* A plugin that is mapped without having been asked for is caught by the file this makes. */
@@ -97,6 +110,11 @@ static cb_status mock_create(const cb_create_args *args, void **out, cb_error *e
 #ifdef MOCK_FAULT_FAILS_CREATE
     return cb_error_set(err, CB_DEVICE_ERROR, "create", "the driver is too old");
 #endif
+#ifdef MOCK_TELLS_WHERE_IT_RUNS
+    char where[256] = "";
+    deed_describe(where, sizeof(where), args->options, args->n_options);
+    return cb_error_set(err, CB_DEVICE_ERROR, "create", where);
+#endif
     struct mock *mock = calloc(1, sizeof(*mock));
     if (!mock)
         return cb_error_set(err, CB_OUT_OF_MEMORY, "create", "no memory");
@@ -126,6 +144,7 @@ static void mock_destroy(void *self)
 static cb_status mock_device_count(void *self, uint32_t *count, cb_error *err)
 {
     (void)self;
+    MOCK_IN_DEVICE_COUNT;
     *count = MOCK_DEVICES;
     if (!MOCK_DEVICES)
         cb_error_set(err, CB_OK, "device_count", "the slot is empty");
@@ -316,6 +335,7 @@ const void *mock_table(void)
 #else
 ENTRY(MOCK_ID)
 {
+    MOCK_IN_ENTRY;
 #if defined(MOCK_FAULT_REFUSES)
     cb_text_append(negotiation->reason, sizeof(negotiation->reason), "the licence has expired");
     return CB_UNSUPPORTED;

@@ -51,6 +51,8 @@ int place_setup(void **state)
     clear_environment();
     setenv("CB_CONFIG", TEST_DATA "/empty.conf", 1);
     setenv("CB_PLUGINS", folder, 1);
+    /* A checkout may lie where others can write; the tests of trust turn it on. */
+    setenv("CB_TRUST", "off", 1);
     return 0;
 }
 

@@ -9,7 +9,8 @@
 #include "cb_loader.h"
 
 /* A cmocka setup and teardown: makes the folder, readable by anybody, clears every CB_ and MOCK_
- * variable, and sets CB_PLUGINS to the folder and CB_CONFIG to an empty configuration. */
+ * variable, and sets CB_PLUGINS to the folder, CB_CONFIG to an empty configuration and CB_TRUST to
+ * off. */
 int place_setup(void **state);
 int place_teardown(void **state);
 #define PLACE_TEST(test) cmocka_unit_test_setup_teardown(test, place_setup, place_teardown)

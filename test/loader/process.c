@@ -119,8 +119,6 @@ static void l06_a_plain_process_listens_to_the_variables(void **state)
     assert_true(marked());
     assert_int_equal(unlink(path_of("marks/marker")), 0);
 
-    write_text("readable.conf", ""); /* the tree may lie where nobody else may look */
-    setenv("CB_CONFIG", path_of("readable.conf"), 1);
     const struct outcome theirs =
         run_unprivileged("l06_a_plain_process_listens_to_the_variables", argv);
     assert_int_equal(theirs.status, 0);

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: pages.py CB SICK_DIR SOURCE_DIR CB_PROBE: manual pages, documents and completion against the command
+and the tables of the loader, in both directions: nothing is unexplained, nothing is made up."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from kit import ARGS, CB, ENV, cb, differs, lacks, main, parsed, take
+
+SOURCE = pathlib.Path(ARGS[0])
+PROBE = ARGS[1]
+MAN = SOURCE / "docs/man"
+SHELLS = ["bash", "zsh", "fish"]
+
+
+def read(path):
+    return (SOURCE / path).read_text(encoding="utf-8")
+
+
+def commands():
+    overview = cb("--help").stdout.split("Commands:\n")[1].split("\n\n")[0]
+    return re.findall(r"^  (\w+)", overview, re.M)
+
+
+def options(*words):
+    """The long options that a --help lists."""
+    text = cb(*words, "--help").stdout.split("\nOptions:\n")[1].split("\n\n")[0]
+    return re.findall(r"^  --([\w-]+)", text, re.M)
+
+
+def all_options():
+    return sorted({o for c in commands() for o in options(c)} | set(options()))
+
+
+def variables():
+    """Of the loader's own tables."""
+    text = read("loader/environment.c") + read("loader/log.c")
+    return sorted(set(re.findall(r'"(CB_[A-Z_]+)"', text)))
+
+
+def loader_keys():
+    settings = parsed(cb("config", "--json"))["settings"]
+    return sorted(s["key"] for s in settings if s["section"] == "loader")
+
+
+def backend_keys():
+    return sorted(re.findall(r'^#define CBL_\w+_KEY\s+"(\w+)"', read("loader/internal.h"), re.M))
+
+
+def rows(page, heading):
+    """The first words of the rows below a heading."""
+    text = read(page).split(f"\n## {heading}\n")[1].split("\n## ")[0] if heading else read(page)
+    return sorted(re.findall(r"^\| `(\w+)` \|", text, re.M))
+
+
+def tags(page, macro, part=""):
+    """The words that a manual page explains: .It MACRO WORD."""
+    text = (MAN / page).read_text(encoding="utf-8")
+    if part:
+        text = re.split(r"^\.S[hs] ", text.split(part)[1], maxsplit=1, flags=re.M)[0]
+    return sorted(set(re.findall(rf"^\.It {macro} (\S+)", text, re.M)))
+
+
+def cb_1_explains_every_command_and_option_and_no_other():
+    yield from differs(tags("cb.1", "Cm"), sorted(commands()), "the commands of cb(1)")
+    yield from differs(tags("cb.1", "Fl"), [f"-{o}" for o in all_options()], "the options of cb(1)")
+
+
+def cb_1_names_the_options_of_each_command():
+    text = (MAN / "cb.1").read_text(encoding="utf-8")
+    for command in commands():
+        part = text.split(f"\n.It Cm {command}")[1].split("\n.It Cm ")[0].split("\n.Sh ")[0]
+        named = set(re.findall(r"Fl -([\w-]+)", part)) - {"help"}
+        yield from differs(sorted(named), sorted(set(options(command)) - {"help"}),
+                           f"the options of {command} in cb(1)")
+
+
+def every_variable_is_explained_and_no_other():
+    pages = {"docs/env.md": rows("docs/env.md", ""),
+             "compute_backend(7)": [v for v in tags("compute_backend.7", "Ev") if v[:3] == "CB_"]}
+    for page, explained in pages.items():
+        yield from differs(explained, variables(), f"the variables of {page}")
+
+
+def every_key_is_explained_and_no_other():
+    page = "docs/configuration.md"
+    yield from differs(rows(page, "Keys of the loader"), loader_keys(), f"the [loader] of {page}")
+    yield from differs(rows(page, "Keys of a backend"), backend_keys(), f"the [backend] of {page}")
+    yield from differs(tags("cb.conf.5", "Ic", ".Ss Section loader"), loader_keys(),
+                       "the [loader] of cb.conf(5)")
+    yield from differs(tags("cb.conf.5", "Ic", ".Ss Sections backend.ID"),
+                       sorted([*backend_keys(), "device"]), "the [backend] of cb.conf(5)")
+
+
+def the_examples_of_configurations_are_read_without_a_complaint():
+    blocks = [b for page in ("docs/configuration.md", "docs/diagnose.md")
+              for b in re.findall(r"```ini\n(.*?)```", read(page), re.S)]
+    blocks += re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", read("docs/man/cb.conf.5"), re.M | re.S)
+    for block in blocks:
+        done = cb("config", "--json", config=block)
+        # Of plugins that are not here: an option for one counts for nothing.
+        said = [p for p in parsed(done)["problems"] if "no plugin has the id" not in p]
+        yield from differs(said, [], f"what is odd in {block}")
+    yield from differs(len(blocks), 3, "the number of examples")
+
+
+def the_commands_of_the_pages_do_as_they_are_said_to():
+    take("well")
+    cb("config", config=f"[loader]\nprobe_helper = {PROBE}\n")
+    env = {**ENV, "PATH": os.path.dirname(CB) + ":" + os.environ["PATH"],
+           "CB_CONFIG": os.path.abspath("cb.conf"), "CB_PLUGINS": os.getcwd()}
+    blocks = [b for page in ("configuration", "diagnose", "env", "security")
+              for b in re.findall(r"```sh\n(.*?)```", read(f"docs/{page}.md"), re.S)]
+    for block in blocks:
+        done = subprocess.run(["sh", "-ec", block], env=env, capture_output=True, text=True,
+                              check=False)
+        yield from differs((done.returncode, done.stderr), (0, ""), f"the outcome of {block}")
+    yield from differs(len(blocks), 3, "the number of blocks")
+
+
+def mandoc_has_nothing_against_the_pages():
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "style", *sorted(MAN.glob("*.[157]"))],
+                          capture_output=True, text=True, check=False)
+    for line in (done.stdout + done.stderr).splitlines():
+        # Pages of one set refer to each other before they are installed.
+        if "referenced manual not found" not in line:
+            yield line
+
+
+def completion_knows_every_command_and_option():
+    for shell in SHELLS:
+        text = cb("completion", shell).stdout
+        yield from lacks(text, *commands())
+        yield from lacks(text, *(f"-l {o} " if shell == "fish" else f"--{o}" for o in all_options()
+                                 if o != "version" or shell == "bash"))
+
+
+def completed(*words):
+    """What bash offers for the last word."""
+    script = cb("completion", "bash").stdout + """
+COMP_WORDS=(cb "$@"); COMP_CWORD=$#; _cb; printf '%s\\n' "${COMPREPLY[@]}"
+"""
+    done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True,
+                          check=True)
+    return done.stdout.split()
+
+
+def bash_completes_what_fits():
+    yield from differs(completed("do"), ["doctor"], "do")
+    yield from differs(completed("doctor", "--r"), ["--redact"], "doctor --r")
+    yield from differs(completed("--config", "list", "li"), ["list", "lint"], "--config list li")
+    yield from differs(completed("list", "--config", ""), [], "list --config")
+    yield from differs(completed("completion", ""), [*SHELLS, "--help"], "completion")
+    yield from differs(completed("help", "ru"), ["run"], "help ru")
+    yield from differs(completed("run", "gem"), ["gemm", "gemm_mixed_precision"], "run gem")
+    yield from differs(completed("lint", "lib"), [], "lint lib")
+
+
+def each_shell_can_read_its_rules():
+    for shell in SHELLS:
+        if not shutil.which(shell):
+            continue
+        pathlib.Path("rules").write_text(cb("completion", shell).stdout, encoding="utf-8")
+        done = subprocess.run([shell, "-n", "rules"], capture_output=True, text=True, check=False)
+        yield from differs((done.returncode, done.stderr), (0, ""), f"the outcome of {shell} -n")
+    yield from differs(cb("completion", "bsh").returncode, 2, "the exit code of an unknown shell")
+
+
+if not shutil.which("mandoc"):
+    mandoc_has_nothing_against_the_pages.skip = "mandoc is not installed"
+if not shutil.which("bash"):
+    bash_completes_what_fits.skip = "bash is not installed"
+
+main([
+    cb_1_explains_every_command_and_option_and_no_other,
+    cb_1_names_the_options_of_each_command,
+    every_variable_is_explained_and_no_other,
+    every_key_is_explained_and_no_other,
+    the_examples_of_configurations_are_read_without_a_complaint,
+    the_commands_of_the_pages_do_as_they_are_said_to,
+    mandoc_has_nothing_against_the_pages,
+    completion_knows_every_command_and_option,
+    bash_completes_what_fits,
+    each_shell_can_read_its_rules,
+])
