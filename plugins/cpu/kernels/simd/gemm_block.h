@@ -13,17 +13,28 @@
 /* A packed step of B has room for so many columns, whatever a tile uses of them. */
 #define GEMM_LANES 8
 
+#define GEMM_LINE 64 /* bytes that are fetched at once */
+
+/* Memory that will be wanted after a block, and the pace of fetching it: columns of bytes, `step`
+ * bytes apart; so many lines of it before each tile, after a wait of so many tiles. */
+struct gemm_region {
+    const char *p;
+    uint64_t columns, step, bytes;
+};
+struct gemm_fetch {
+    struct gemm_region region[2];
+    uint64_t lines[2], wait;
+    uint64_t done[2]; /* 0 at first: bytes of the first column */
+};
+
 /* The lanes of a step lie next to each other. Packed: step is room for the highest tile, and what
- * lies beyond the used lanes does not matter. Lengths are in elements. */
+ * lies beyond the used lanes may be read but does not matter. Lengths are in elements. */
 struct gemm_a {
     const void *p;
     uint64_t step, panel; /* from one step, one panel, to the next */
     uint64_t width;       /* rows of a panel, whole vectors, at most a tile's; the last: the rest */
-
-    /* What will be wanted next, as `lines` columns of cache lines, `ahead_step` bytes from a line
-     * to the one below: fetched into L2 on the way. 0 lines: nothing. */
-    const char *ahead;
-    uint64_t ahead_step, lines;
+    bool packed;
+    const struct gemm_fetch *fetch; /* NULL: nothing */
 };
 
 /* lane 1 and step GEMM_LANES is packed, and fastest. */

@@ -16,8 +16,7 @@ TILE
     const REAL *a, *b;
     REAL *c;
     uint64_t k, step_a, step_b, lane_b;
-    const char *ahead; /* a line for each step, to be fetched */
-    uint64_t ahead_step;
+    const REAL *next_b; /* panel */
     V(m) last;
     bool full; /* last is all of a vector */
 };
@@ -48,13 +47,17 @@ static inline __attribute__((always_inline)) void PASTE(tile_store_, T)(const TI
 #pragma GCC unroll 4
     for (int i = 0; i < rows - 1; i++)
         V(store)(c + i * V(n), x[i]);
-    V(store_mask)(end, t->last, x[rows - 1]);
+    if (t->full)
+        V(store)(end, x[rows - 1]);
+    else
+        V(store_mask)(end, t->last, x[rows - 1]);
 }
 
 static inline __attribute__((always_inline)) void
 PASTE(tile_run_, T)(const TILE *t, const struct gemm_c *out, const int rows, const int cols,
-                    const bool packed)
+                    const int mode)
 {
+    const bool packed = mode == TILE_PACKED, mask = mode == TILE_MASKED;
     const uint64_t k = t->k, step_a = t->step_a, step_b = packed ? GEMM_LANES : t->step_b;
     const uint64_t lane = packed ? 1 : t->lane_b;
     const REAL *a = t->a, *b = t->b, *b5 = t->b + 5 * lane; /* two bases reach eight lanes */
@@ -69,17 +72,16 @@ PASTE(tile_run_, T)(const TILE *t, const struct gemm_c *out, const int rows, con
             sums[j][i] = V(zero)();
         }
     }
-    const char *ahead = t->ahead;
-    const uint64_t ahead_step = t->ahead_step;
+    const REAL *next_b = t->next_b;
     for (uint64_t p = 0; p < k; p++) {
         V(t) column[GEMM_MV];
         if (packed)
-            __builtin_prefetch(ahead, 0, 2);
-        ahead += ahead_step;
+            __builtin_prefetch(next_b + p * GEMM_LANES, 0, 2);
 #pragma GCC unroll 4
-        for (int i = 0; i < rows - 1; i++)
-            column[i] = V(load)(a + i * V(n));
-        column[rows - 1] = V(load_mask)(a + (rows - 1) * V(n), last);
+        for (int i = 0; i < rows; i++)
+            column[i] =
+                mask && i == rows - 1 ? V(load_mask)(a + i * V(n), last) : V(load)(a + i * V(n));
+        a += step_a;
 #pragma GCC unroll 8
         for (int j = 0; j < cols; j++) {
             const V(t) x = V(set1)(j < 5 ? b[(uint64_t)j * lane] : b5[(uint64_t)(j - 5) * lane]);
@@ -87,7 +89,6 @@ PASTE(tile_run_, T)(const TILE *t, const struct gemm_c *out, const int rows, con
             for (int i = 0; i < rows; i++)
                 sums[j][i] = V(fma)(column[i], x, sums[j][i]);
         }
-        a += step_a;
         b += step_b;
         b5 += step_b;
     }
@@ -98,57 +99,53 @@ PASTE(tile_run_, T)(const TILE *t, const struct gemm_c *out, const int rows, con
 
 typedef void PASTE(tile_fn_, T)(const TILE *t, const struct gemm_c *out);
 
-#define TILE_NAME(rows, cols, packed) PASTE(tile_##packed##_##rows##x##cols##_, T)
-#define TILE_FN(rows, cols, packed)                                                                \
-    static void TILE_NAME(rows, cols, packed)(const TILE *t, const struct gemm_c *out)             \
+#define TILE_NAME(rows, cols, mode) PASTE(tile_##mode##_##rows##x##cols##_, T)
+#define TILE_FN(rows, cols, mode)                                                                  \
+    static void TILE_NAME(rows, cols, mode)(const TILE *t, const struct gemm_c *out)               \
     {                                                                                              \
-        PASTE(tile_run_, T)(t, out, rows, cols, packed);                                           \
+        PASTE(tile_run_, T)(t, out, rows, cols, mode);                                             \
     }
-#define TILE_FN_1_0(cols)      TILE_FN(1, cols, 0)
-#define TILE_FN_2_0(cols)      TILE_FN(2, cols, 0)
-#define TILE_FN_3_0(cols)      TILE_FN(3, cols, 0)
-#define TILE_FN_1_1(cols)      TILE_FN(1, cols, 1)
-#define TILE_FN_2_1(cols)      TILE_FN(2, cols, 1)
-#define TILE_FN_3_1(cols)      TILE_FN(3, cols, 1)
-#define TILE_FNS(rows, packed) GEMM_FOR_COLS(TILE_FN_##rows##_##packed)
+#define TILE_FN_1_0(cols)    TILE_FN(1, cols, 0)
+#define TILE_FN_2_0(cols)    TILE_FN(2, cols, 0)
+#define TILE_FN_3_0(cols)    TILE_FN(3, cols, 0)
+#define TILE_FN_1_1(cols)    TILE_FN(1, cols, 1)
+#define TILE_FN_2_1(cols)    TILE_FN(2, cols, 1)
+#define TILE_FN_3_1(cols)    TILE_FN(3, cols, 1)
+#define TILE_FN_1_2(cols)    TILE_FN(1, cols, 2)
+#define TILE_FN_2_2(cols)    TILE_FN(2, cols, 2)
+#define TILE_FN_3_2(cols)    TILE_FN(3, cols, 2)
+#define TILE_FNS(rows, mode) GEMM_FOR_COLS(TILE_FN_##rows##_##mode)
 GEMM_FOR_ROWS(TILE_FNS, 0)
 GEMM_FOR_ROWS(TILE_FNS, 1)
+GEMM_FOR_ROWS(TILE_FNS, 2)
 
-#define TILE_ITEM_1_0(cols)      TILE_NAME(1, cols, 0),
-#define TILE_ITEM_2_0(cols)      TILE_NAME(2, cols, 0),
-#define TILE_ITEM_3_0(cols)      TILE_NAME(3, cols, 0),
-#define TILE_ITEM_1_1(cols)      TILE_NAME(1, cols, 1),
-#define TILE_ITEM_2_1(cols)      TILE_NAME(2, cols, 1),
-#define TILE_ITEM_3_1(cols)      TILE_NAME(3, cols, 1),
-#define TILE_ITEMS(rows, packed) { GEMM_FOR_COLS(TILE_ITEM_##rows##_##packed) },
+#define TILE_ITEM_1_0(cols)    TILE_NAME(1, cols, 0),
+#define TILE_ITEM_2_0(cols)    TILE_NAME(2, cols, 0),
+#define TILE_ITEM_3_0(cols)    TILE_NAME(3, cols, 0),
+#define TILE_ITEM_1_1(cols)    TILE_NAME(1, cols, 1),
+#define TILE_ITEM_2_1(cols)    TILE_NAME(2, cols, 1),
+#define TILE_ITEM_3_1(cols)    TILE_NAME(3, cols, 1),
+#define TILE_ITEM_1_2(cols)    TILE_NAME(1, cols, 2),
+#define TILE_ITEM_2_2(cols)    TILE_NAME(2, cols, 2),
+#define TILE_ITEM_3_2(cols)    TILE_NAME(3, cols, 2),
+#define TILE_ITEMS(rows, mode) { GEMM_FOR_COLS(TILE_ITEM_##rows##_##mode) },
 
-/* By packed, vectors of rows and columns, both less one. */
-static PASTE(tile_fn_, T) *const PASTE(tiles_, T)[2][GEMM_MV][GEMM_NR] = {
+/* By mode, vectors of rows and columns, these less one. */
+static PASTE(tile_fn_, T) *const PASTE(tiles_, T)[3][GEMM_MV][GEMM_NR] = {
     { GEMM_FOR_ROWS(TILE_ITEMS, 0) },
     { GEMM_FOR_ROWS(TILE_ITEMS, 1) },
+    { GEMM_FOR_ROWS(TILE_ITEMS, 2) },
 };
-
-/* While a tile is computed, lines that will be wanted are fetched, one a step: in the first tile of
- * a panel of B the next panel, in the last of the others what a->ahead says. */
-static inline void PASTE(tile_ahead_, T)(TILE *t, const struct gemm_a *a, const struct gemm_b *b,
-                                         uint64_t i, uint64_t tiles_left)
-{
-    t->ahead = (const char *)(t->b + b->panel);
-    t->ahead_step = GEMM_LANES * sizeof(REAL);
-    if (i && tiles_left < a->lines) {
-        t->ahead = a->ahead + (a->lines - 1 - tiles_left) * 64;
-        t->ahead_step = a->ahead_step;
-    }
-}
 
 void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct gemm_a *a,
                                 const struct gemm_b *b, const struct gemm_c *c)
 {
     const bool packed = b->lane == 1 && b->step == GEMM_LANES;
-    uint64_t tiles = ((m - 1) / a->width) * ((n + b->width - 1) / b->width); /* not first ones */
+    struct gemm_fetch fetch = a->fetch ? *a->fetch : (struct gemm_fetch){ .wait = UINT64_MAX };
     TILE t = { .b = b->p, .k = k, .step_a = a->step, .step_b = b->step, .lane_b = b->lane };
     for (uint64_t j = 0; j < n; j += b->width, t.b += b->panel) {
         const uint64_t cols = n - j < b->width ? n - j : b->width;
+        t.next_b = t.b + b->panel;
         t.a = a->p;
         for (uint64_t i = 0; i < m; i += a->width, t.a += a->panel) {
             const uint64_t rows = m - i < a->width ? m - i : a->width;
@@ -156,9 +153,11 @@ void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct
             t.last = V(mask)(rows - (vectors - 1) * V(n));
             t.full = rows == vectors * V(n);
             t.c = (REAL *)c->p + i + j * c->ld;
-            tiles -= i != 0;
-            PASTE(tile_ahead_, T)(&t, a, b, i, tiles);
-            PASTE(tiles_, T)[packed][vectors - 1][cols - 1](&t, c);
+            gemm_fetch_some(&fetch);
+            const int mode = !t.full && !a->packed ? TILE_MASKED
+                             : packed              ? TILE_PACKED
+                                                   : TILE_PLAIN;
+            PASTE(tiles_, T)[mode][vectors - 1][cols - 1](&t, c);
         }
     }
     if (c->stream)

@@ -9,13 +9,14 @@
 #include "compute_backend.h"
 #include "../../dispatch/cache.h"
 
-#define SMALL_FLOPS      (128.0 * 128 * 128) /* m*n*k up to which nothing is packed */
-#define THREAD_FLOPS     1e6                 /* m*n*k that a thread is woken for */
-#define THREAD_READS     1e5                 /* the same where all time goes into reading */
-#define TASK_FLOPS       2e5                 /* m*n*k of a task of small matrices */
-#define B_BYTES          (4u << 20)          /* of packed B */
-#define STREAM_BYTES     (4u << 20)          /* C from which its stores pass the caches */
-#define PANELS_OF_A_TASK 16u                 /* of B, when packing */
+#define SMALL_FLOPS       (128.0 * 128 * 128) /* m*n*k up to which nothing is packed */
+#define THREAD_FLOPS      1e6                 /* m*n*k that a thread is woken for */
+#define THREAD_READS      1e5                 /* the same where all time goes into reading */
+#define TASKS_OF_A_THREAD 16u                 /* of whole matrices */
+#define B_BYTES           (4u << 20)          /* of packed B */
+#define STREAM_BYTES      (4u << 20)          /* C from which its stores pass the caches */
+#define FETCH_LEAST       24u                 /* lines at a time, of what comes next */
+#define PANELS_OF_A_TASK  16u                 /* of B, when packing */
 
 struct plan {
     uint64_t mr, kc, mc, nc; /* kc steps at a time; mc whole tiles, nc whole panels */
@@ -75,6 +76,38 @@ static uint64_t height(const struct gemm_set *set, const struct gemm_kind *kind,
 static const char *at(const void *base, uint64_t element, uint64_t size)
 {
     return (const char *)base + element * size;
+}
+
+/* A matrix as it lies in memory: in one piece where nothing is between its columns. */
+static struct gemm_region region(const void *base, uint64_t rows, uint64_t columns, uint64_t ld,
+                                 uint64_t size)
+{
+    if (rows == ld)
+        return (struct gemm_region){ base, 1, 0, rows * columns * size };
+    return (struct gemm_region){ base, columns, ld * size, rows * size };
+}
+
+/* m rows of A by k steps, wherever the unit stride is. */
+static struct gemm_region region_of_a(const struct cpu_gemm *g, uint64_t i, uint64_t p, uint64_t m,
+                                      uint64_t k, uint64_t size)
+{
+    const char *base = at(g->a, i * g->rs_a + p * g->cs_a, size);
+    return g->rs_a == 1 ? region(base, m, k, g->cs_a, size) : region(base, k, m, g->rs_a, size);
+}
+
+/* Spreads both regions over the last of so many tiles. */
+static void pace(struct gemm_fetch *f, uint64_t tiles)
+{
+    uint64_t longest = 0;
+    for (int r = 0; r < 2; r++) {
+        const struct gemm_region *region = &f->region[r];
+        const uint64_t all = region->columns * ((region->bytes + GEMM_LINE - 1) / GEMM_LINE);
+        const uint64_t equal = (all + tiles - 1) / tiles;
+        f->lines[r] = equal > FETCH_LEAST ? equal : FETCH_LEAST;
+        if (all / f->lines[r] > longest)
+            longest = all / f->lines[r];
+    }
+    f->wait = tiles > longest + 1 ? tiles - longest - 1 : 0;
 }
 
 /* ---- C := beta * C ---- */
@@ -149,19 +182,60 @@ static uint64_t small_bytes(const struct gemm_set *set, const struct gemm_kind *
     return g->rs_a == 1 ? 0 : up(g->m, mr) * g->k * kind->type->size * 2;
 }
 
-static void small(const struct gemm_set *set, const struct gemm_kind *kind,
-                  const struct cpu_gemm *g, void *memory)
+/* Small matrices of one shape. */
+struct small {
+    const struct gemm_kind *kind;
+    const struct cpu_gemm *g;
+    struct gemm_a a;
+    struct gemm_b b;
+    struct gemm_c c;
+    unsigned room;           /* of a packed step of A; 0: in place */
+    struct gemm_fetch fetch; /* of the matrices after the first */
+};
+
+static struct small small_plan(const struct gemm_set *set, const struct gemm_kind *kind,
+                               const struct cpu_gemm *g)
 {
-    const uint64_t mr = (uint64_t)set->mv * kind->type->vector;
+    const unsigned room = g->rs_a == 1 ? 0 : set->mv * kind->type->vector;
     const uint64_t width = height(set, kind, g->m), nr = part(g->n, set->nr, 1);
-    struct gemm_a a = { g->a, g->cs_a, width, width, NULL, 0, 0 };
-    const struct gemm_b b = { g->b, g->rs_b, g->cs_b, g->cs_b * nr, nr };
-    const struct gemm_c c = { g->c, g->ldc, g->alpha, g->beta, false };
-    if (g->rs_a != 1) {
-        kind->pack(memory, (unsigned)mr, (unsigned)width, g->m, g->k, g->a, g->rs_a, g->cs_a);
-        a = (struct gemm_a){ memory, mr, mr * g->k, width, NULL, 0, 0 };
+    struct small s = {
+        .kind = kind,
+        .g = g,
+        .a = { NULL, room ? room : g->cs_a, room ? room * g->k : width, width, room != 0, NULL },
+        .b = { NULL, g->rs_b, g->cs_b, g->cs_b * nr, nr },
+        .c = { NULL, g->ldc, g->alpha, g->beta, false },
+        .room = room,
+    };
+    s.fetch.region[0] = region_of_a(g, 0, 0, g->m, g->k, kind->size);
+    s.fetch.region[1] = g->rs_b == 1 ? region(g->b, g->k, g->n, g->cs_b, kind->size)
+                                     : region(g->b, g->n, g->k, g->rs_b, kind->size);
+    pace(&s.fetch, ((g->m + width - 1) / width) * ((g->n + nr - 1) / nr));
+    return s;
+}
+
+/* Number i of the batch, and the next is fetched. */
+static void small(const struct small *s, uint64_t i, bool last, void *memory)
+{
+    const struct cpu_gemm *g = s->g;
+    const uint64_t size = s->kind->size, next_a = (i + 1) * g->stride_a,
+                   next_b = (i + 1) * g->stride_b;
+    struct gemm_fetch fetch = s->fetch;
+    struct gemm_a a = s->a;
+    struct gemm_b b = s->b;
+    struct gemm_c c = s->c;
+    a.p = at(g->a, i * g->stride_a, size);
+    b.p = at(g->b, i * g->stride_b, size);
+    c.p = (char *)at(g->c, i * g->stride_c, size);
+    if (!last) {
+        fetch.region[0].p += next_a * size;
+        fetch.region[1].p += next_b * size;
+        a.fetch = &fetch;
     }
-    kind->type->block(g->m, g->n, g->k, &a, &b, &c);
+    if (s->room) {
+        s->kind->pack(memory, s->room, (unsigned)a.width, g->m, g->k, a.p, g->rs_a, g->cs_a);
+        a.p = memory;
+    }
+    s->kind->type->block(g->m, g->n, g->k, &a, &b, &c);
 }
 
 /* ---- blocked ---- */
@@ -203,21 +277,19 @@ static struct gemm_b panels_of_b(const struct job *job, uint64_t j)
                             job->width };
 }
 
-/* What of A a task will pack: most probably this thread's next. */
-static void look_ahead(const struct job *job, uint64_t task, struct gemm_a *a)
+/* What of A a task will pack. */
+static struct gemm_region wanted_by(const struct job *job, uint64_t task)
 {
     const struct cpu_gemm *g = job->g;
-    const uint64_t size = job->kind->size;
     uint64_t i = task / job->pieces * job->plan.mc, p = job->pc;
     if (i >= g->m) {
         i = 0;
         p += job->kb;
     }
     if (p >= g->k)
-        return;
-    a->ahead = at(g->a, i * g->rs_a + p * g->cs_a, size);
-    a->ahead_step = (g->rs_a == 1 ? g->cs_a : g->rs_a) * size;
-    a->lines = ((g->rs_a == 1 ? least(job->plan.mc, g->m - i) : job->kb) * size + 63) / 64;
+        return (struct gemm_region){ NULL, 0, 0, 0 };
+    return region_of_a(g, i, p, least(job->plan.mc, g->m - i), least(job->kb, g->k - p),
+                       job->kind->size);
 }
 
 /* A rectangle of C: mc rows by a piece of the columns. */
@@ -230,13 +302,15 @@ static void multiply(void *ctx, uint64_t task, unsigned thread)
     const uint64_t m = least(plan->mc, g->m - i), n = least(job->piece, job->nb - j);
     const uint64_t width = height(job->set, job->kind, m);
     char *packed = job->a_packed + thread * plan->a_bytes;
-    struct gemm_a a = { packed, plan->mr, plan->mr * job->kb, width, NULL, 0, 0 };
     const struct gemm_b b = panels_of_b(job, j);
+    struct gemm_fetch next = { .region = {
+                                   wanted_by(job, task + job->threads) } }; /* by this thread */
+    const struct gemm_a a = { packed, plan->mr, plan->mr * job->kb, width, true, &next };
     const struct gemm_c c = { (char *)at(g->c, i + (job->jc + j) * g->ldc, job->kind->type->size),
                               g->ldc, g->alpha, job->pc ? 1 : g->beta, job->stream };
+    pace(&next, ((m + width - 1) / width) * ((n + b.width - 1) / b.width));
     job->kind->pack(packed, (unsigned)plan->mr, (unsigned)width, m, job->kb,
                     at(g->a, i * g->rs_a + job->pc * g->cs_a, job->kind->size), g->rs_a, g->cs_a);
-    look_ahead(job, task + job->threads, &a);
     job->kind->type->block(m, n, job->kb, &a, &b, &c);
 }
 
@@ -314,22 +388,15 @@ static void one(const struct gemm_set *set, const struct cpu_gemm *g, struct cpu
         scale(g);
     else if (is_vector(g))
         vector(kind, g, team, threads);
-    else if (is_small(kind, g))
-        small(set, kind, g, memory);
-    else
+    else if (is_small(kind, g)) {
+        const struct small s = small_plan(set, kind, g);
+        small(&s, 0, true, memory);
+    } else
         blocked(set, kind, g, team, threads, memory);
 }
 
-struct many {
-    const struct gemm_set *set;
-    const struct cpu_gemm *g;
-    char *memory;
-    uint64_t bytes; /* of it, for each thread */
-    uint64_t group; /* matrices of a task */
-};
-
-/* The matrices from number i on. */
-static struct cpu_gemm from(const struct gemm_set *set, const struct cpu_gemm *g, uint64_t i)
+/* The matrix number i. */
+static struct cpu_gemm number(const struct gemm_set *set, const struct cpu_gemm *g, uint64_t i)
 {
     const struct gemm_kind *kind = kind_of(set, g);
     struct cpu_gemm one = *g;
@@ -341,13 +408,27 @@ static struct cpu_gemm from(const struct gemm_set *set, const struct cpu_gemm *g
     return one;
 }
 
+struct many {
+    const struct gemm_set *set;
+    const struct cpu_gemm *g;
+    char *memory;
+    uint64_t bytes; /* of it, for each thread */
+    uint64_t group; /* matrices of a task */
+    struct small small;
+};
+
 static void several(void *ctx, uint64_t task, unsigned thread)
 {
     const struct many *many = ctx;
     const uint64_t end = least((task + 1) * many->group, many->g->batch);
+    char *memory = many->memory + thread * many->bytes;
     for (uint64_t i = task * many->group; i < end; i++) {
-        const struct cpu_gemm g = from(many->set, many->g, i);
-        one(many->set, &g, NULL, 1, many->memory + thread * many->bytes);
+        if (many->small.kind) {
+            small(&many->small, i, i + 1 == many->g->batch, memory);
+            continue;
+        }
+        const struct cpu_gemm g = number(many->set, many->g, i);
+        one(many->set, &g, NULL, 1, memory);
     }
 }
 
@@ -369,13 +450,15 @@ void gemm_run(const struct gemm_set *set, const struct cpu_gemm *g, const struct
     if (!g->m || !g->n)
         return;
     if (whole(set, g, threads)) {
-        struct many many = { set, g, work->memory, one_bytes(set, g, 1), 1 };
-        many.group += (uint64_t)(TASK_FLOPS / ((double)g->m * (double)g->n * (double)(g->k + 1)));
+        struct many many = { set, g, work->memory, one_bytes(set, g, 1), 1, { 0 } };
+        if (g->k && !is_vector(g) && is_small(kind_of(set, g), g))
+            many.small = small_plan(set, kind_of(set, g), g);
+        many.group += g->batch / (TASKS_OF_A_THREAD * (uint64_t)threads);
         cpu_team_run(work->team, threads, several, &many, (g->batch + many.group - 1) / many.group);
         return;
     }
     for (uint64_t i = 0; i < g->batch; i++) {
-        const struct cpu_gemm next = from(set, g, i);
+        const struct cpu_gemm next = number(set, g, i);
         one(set, &next, work->team, threads, work->memory);
     }
 }

@@ -4,12 +4,20 @@
 #include <string.h>
 
 #include "gemm_block.h"
+#include "gemm_fetch.h"
 #include "gemm_isa.h"
 #include "gemm_set.h"
 #include "gemm_turn.h"
 #include "vec.h"
 
 #define PACK_STEPS 8
+
+/* How a tile reads: A with a mask and B in place; B in place; B packed. */
+enum {
+    TILE_MASKED,
+    TILE_PLAIN,
+    TILE_PACKED
+};
 
 #define T     f64
 #define REAL  double
