@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# usage: install.sh MESON BUILD_DIR SOURCE_DIR BINDIR INCLUDEDIR LIBDIR
+# usage: install.sh MESON BUILD_DIR SOURCE_DIR BINDIR INCLUDEDIR LIBDIR \
+#            LIBEXECDIR DATADIR MANDIR
 #    or: install.sh --skip REASON
 # Installs the build below a folder of its own and uses it as a stranger would: with a compiler,
 # pkg-config and the commands of docs/write_a_plugin.md, in TAP. The tests are the functions that the
@@ -11,6 +12,7 @@ if [ "$1" = --skip ]; then
     exit
 fi
 meson=$1 build=$2 source=$3 bindir=$4 includedir=$5 libdir=$6
+libexecdir=$7 datadir=$8 mandir=$9
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 root=$tmp/root kit=$tmp/mine
@@ -101,6 +103,13 @@ $libdir/libcb_loader.so.$version
 $libdir/libcb_selftest.a
 $libdir/pkgconfig/compute-backend-selftest.pc
 $libdir/pkgconfig/compute-backend.pc
+$libexecdir/compute-backend/cb-probe
+$datadir/bash-completion/completions/cb
+$datadir/fish/vendor_completions.d/cb.fish
+$datadir/zsh/site-functions/_cb
+$mandir/man1/cb.1
+$mandir/man5/cb.conf.5
+$mandir/man7/compute_backend.7
 END
     diff "$tmp/wanted" "$tmp/found" >"$tmp/log"
 }

@@ -233,6 +233,8 @@ def tap_has_a_plan_reasons_and_repetitions():
 
 def tap_is_read_by_prove():
     take("well", "wrong_softmax")
+    with open("cb.conf", "w", encoding="ascii"):
+        pass
     for words, passes in ((["well", "--op", "softmax:no*such"], False), (["well", "--op", "soft*"], True),
                           (["wrong_softmax", "--op", "softmax"], False)):
         with open("run.sh", "w", encoding="ascii") as script:
