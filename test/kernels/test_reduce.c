@@ -47,13 +47,21 @@ static long double more(long double x, long double y)
     return x > y || (x == y && !signbit(x)) ? x : y;
 }
 
+/* What a sum loses when x is added: millions of terms would show even in a long double. */
+static long double added(long double *sum, long double x)
+{
+    const long double before = *sum, after = before + x;
+    *sum = after;
+    return fabsl(before) >= fabsl(x) ? (before - after) + x : (x - after) + before;
+}
+
 static void judge_line(const struct typed *type, uint32_t op, const void *x, uint64_t at,
                        const struct shape *s, double got)
 {
-    long double sum = 0, size = 0, max = -INFINITY, min = INFINITY;
+    long double sum = 0, lost = 0, size = 0, max = -INFINITY, min = INFINITY;
     for (uint64_t a = 0; a < s->len; a++) {
         const long double v = typed_get(type, x, at + a * s->inner);
-        sum += v;
+        lost += added(&sum, v);
         size += fabsl(v);
         max = more(max, v);
         min = -more(-min, -v);
@@ -62,7 +70,9 @@ static void judge_line(const struct typed *type, uint32_t op, const void *x, uin
     const long double bound =
         terms(s->len) * type->u * size / n + (long double)(s->len + 4) * ldexpl(1, type->least);
     const bool most = op == CB_REDUCE_MAX || op == CB_REDUCE_MIN;
-    const long double want = op == CB_REDUCE_MAX ? max : op == CB_REDUCE_MIN ? min : sum / n;
+    const long double want = op == CB_REDUCE_MAX   ? max
+                             : op == CB_REDUCE_MIN ? min
+                                                   : (isfinite(sum) ? sum + lost : sum) / n;
     const bool right = most ? got == (double)want || (isnan(got) && isnan(want))
                             : typed_near(type, got, want, bound);
     if (!right || (most && !isnan(want) && !signbit(got) != !signbit(want)))
@@ -175,12 +185,29 @@ static void the_mean_of_20_million_ones_is_1(void **state)
         }
 }
 
+static void long_sums_of_f64_do_not_drift(void **state)
+{
+    const struct cpu_kernels kernels = kit_kernels(state);
+    static const struct shape some[] = { { 1, 3000001, 1 }, { 1, 300001, 5 }, { 1, 100001, 70 } };
+    for (unsigned i = 0; i < 3; i++) {
+        const uint64_t n = some[i].len * some[i].inner;
+        double *x = kit_memory(n * sizeof(*x), 0, 8);
+        double *y = kit_memory(some[i].inner * sizeof(*y), 0, 8);
+        for (uint64_t j = 0; j < n; j++)
+            x[j] = 0.1;
+        run(&kernels, &typed_all[0], CB_REDUCE_SUM, &some[i], 2, x, y);
+        judge(&typed_all[0], CB_REDUCE_SUM, &some[i], x, y);
+        kit_release();
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(reduce_is_within_its_bound_for_any_threads_and_address),
         cmocka_unit_test(cancelling_numbers_of_any_size_are_summed_within_the_bound),
         cmocka_unit_test(nan_infinity_and_zeros_are_seen_at_every_position),
+        cmocka_unit_test(long_sums_of_f64_do_not_drift),
         cmocka_unit_test(the_mean_of_20_million_ones_is_1),
     };
     return kit_run("reduce", tests, sizeof(tests) / sizeof(tests[0]));

@@ -20,7 +20,7 @@
 
 struct plan {
     uint64_t mr, kc, mc, nc; /* kc steps at a time; mc whole tiles, nc whole panels */
-    bool b_in_place;
+    bool a_in_place, b_in_place;
     uint64_t b_bytes, a_bytes; /* packed; a_bytes for each thread */
 };
 
@@ -34,11 +34,14 @@ static uint64_t up(uint64_t x, uint64_t unit)
     return (x + unit - 1) / unit * unit;
 }
 
-/* The largest equal part of x, in whole units, that is at most `most` units. */
+/* The largest equal part of x, in whole units, that is at most `most` units, or one. */
 static uint64_t part(uint64_t x, uint64_t most, uint64_t unit)
 {
-    const uint64_t units = (x + unit - 1) / unit, parts = (units + most - 1) / most;
-    return parts ? (units + parts - 1) / parts * unit : unit;
+    const uint64_t units = (x + unit - 1) / unit;
+    if (units <= most)
+        return units * unit;
+    const uint64_t parts = most ? (units + most - 1) / most : units;
+    return (units + parts - 1) / parts * unit;
 }
 
 static const struct gemm_kind *kind_of(const struct gemm_set *set, const struct cpu_gemm *g)
@@ -60,9 +63,10 @@ static struct plan plan_of(const struct gemm_set *set, const struct gemm_kind *k
     p.kc = part(g->k, cache->l1d / 2 / (GEMM_LANES * size) / 8, 8);
     p.mc = part(g->m, cache->l2 * 3 / 8 / (p.kc * size) / p.mr, p.mr);
     p.nc = part(g->n, B_BYTES / (p.kc * size * GEMM_LANES), set->nr);
-    p.b_in_place = kind->plain && g->rs_b == 1 && g->m <= 4 * p.mr;
+    p.a_in_place = kind->plain && g->rs_a == 1 && g->cs_a * g->k <= cache->l2 / 2 / size;
+    p.b_in_place = kind->plain && g->rs_b == 1 && (p.a_in_place || g->m <= 4 * p.mr);
     p.b_bytes = p.b_in_place ? 0 : p.nc / set->nr * GEMM_LANES * p.kc * size;
-    p.a_bytes = up(p.mc * p.kc * size, 64);
+    p.a_bytes = p.a_in_place ? 0 : up(p.mc * p.kc * size, 64);
     p.b_bytes = up(p.b_bytes, 64);
     return p;
 }
@@ -179,7 +183,7 @@ static uint64_t small_bytes(const struct gemm_set *set, const struct gemm_kind *
                             const struct cpu_gemm *g)
 {
     const uint64_t mr = (uint64_t)set->mv * kind->type->vector;
-    return g->rs_a == 1 ? 0 : up(g->m, mr) * g->k * kind->type->size * 2;
+    return g->rs_a == 1 ? 0 : up(g->m, mr) * g->k * kind->type->size;
 }
 
 /* Small matrices of one shape. */
@@ -201,14 +205,21 @@ static struct small small_plan(const struct gemm_set *set, const struct gemm_kin
     struct small s = {
         .kind = kind,
         .g = g,
-        .a = { NULL, room ? room : g->cs_a, room ? room * g->k : width, width, room != 0, NULL },
+        .a = { .step = room ? room : g->cs_a,
+               .panel = room ? room * g->k : width,
+               .width = width,
+               .packed = room != 0 },
         .b = { NULL, g->rs_b, g->cs_b, g->cs_b * nr, nr },
         .c = { NULL, g->ldc, g->alpha, g->beta, false },
         .room = room,
     };
+    if (g->batch == 1)
+        return s;
     s.fetch.region[0] = region_of_a(g, 0, 0, g->m, g->k, kind->size);
     s.fetch.region[1] = g->rs_b == 1 ? region(g->b, g->k, g->n, g->cs_b, kind->size)
                                      : region(g->b, g->n, g->k, g->rs_b, kind->size);
+    for (int r = 0; r < 2; r++) /* a shared matrix is there already */
+        s.fetch.region[r].columns *= (r ? g->stride_b : g->stride_a) != 0;
     pace(&s.fetch, ((g->m + width - 1) / width) * ((g->n + nr - 1) / nr));
     return s;
 }
@@ -301,16 +312,25 @@ static void multiply(void *ctx, uint64_t task, unsigned thread)
     const uint64_t i = task / job->pieces * plan->mc, j = task % job->pieces * job->piece;
     const uint64_t m = least(plan->mc, g->m - i), n = least(job->piece, job->nb - j);
     const uint64_t width = height(job->set, job->kind, m);
-    char *packed = job->a_packed + thread * plan->a_bytes;
     const struct gemm_b b = panels_of_b(job, j);
-    struct gemm_fetch next = { .region = {
-                                   wanted_by(job, task + job->threads) } }; /* by this thread */
-    const struct gemm_a a = { packed, plan->mr, plan->mr * job->kb, width, true, &next };
     const struct gemm_c c = { (char *)at(g->c, i + (job->jc + j) * g->ldc, job->kind->type->size),
                               g->ldc, g->alpha, job->pc ? 1 : g->beta, job->stream };
-    pace(&next, ((m + width - 1) / width) * ((n + b.width - 1) / b.width));
-    job->kind->pack(packed, (unsigned)plan->mr, (unsigned)width, m, job->kb,
-                    at(g->a, i * g->rs_a + job->pc * g->cs_a, job->kind->size), g->rs_a, g->cs_a);
+    const char *rows = at(g->a, i * g->rs_a + job->pc * g->cs_a, job->kind->size);
+    struct gemm_a a = { .p = rows, .step = g->cs_a, .panel = width, .width = width };
+    struct gemm_fetch next = { 0 };
+    if (!plan->a_in_place) {
+        char *packed = job->a_packed + thread * plan->a_bytes;
+        job->kind->pack(packed, (unsigned)plan->mr, (unsigned)width, m, job->kb, rows, g->rs_a,
+                        g->cs_a);
+        next.region[0] = wanted_by(job, task + job->threads); /* by this thread */
+        pace(&next, ((m + width - 1) / width) * ((n + b.width - 1) / b.width));
+        a = (struct gemm_a){ .p = packed,
+                             .step = plan->mr,
+                             .panel = plan->mr * job->kb,
+                             .width = width,
+                             .packed = true,
+                             .fetch = &next };
+    }
     job->kind->type->block(m, n, job->kb, &a, &b, &c);
 }
 
@@ -455,6 +475,10 @@ void gemm_run(const struct gemm_set *set, const struct cpu_gemm *g, const struct
             many.small = small_plan(set, kind_of(set, g), g);
         many.group += g->batch / (TASKS_OF_A_THREAD * (uint64_t)threads);
         cpu_team_run(work->team, threads, several, &many, (g->batch + many.group - 1) / many.group);
+        return;
+    }
+    if (g->batch == 1) {
+        one(set, g, work->team, threads, work->memory);
         return;
     }
     for (uint64_t i = 0; i < g->batch; i++) {

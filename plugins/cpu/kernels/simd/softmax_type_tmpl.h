@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax_tmpl.h for one element type. */
 
-/* A vector of elements i.. of n, `fill` beyond them. */
+/* A vector of elements i.. of n, `fill` beyond them: -infinity, whose exponential is 0. */
 VEC_INLINE VECT M(softmax_load)(const ELEM *x, uint64_t i, uint64_t n, VECT fill)
 {
     if (n - i >= V(n))
@@ -48,9 +48,7 @@ VEC_INLINE VECT M(softmax_exp)(const ELEM *x, uint64_t n, VECT max, REAL *kept, 
         }
     }
     for (; i < n; i += V(n)) {
-        VECT e = V(exp_below)(V(sub)(M(softmax_load)(x, i, n, least), max));
-        if (n - i < V(n))
-            e = V(select)(V(mask)(n - i), e, V(zero)());
+        const VECT e = V(exp_below)(V(sub)(M(softmax_load)(x, i, n, least), max));
         sum[0] = V(add)(sum[0], e);
         if (kept)
             V(store)(kept + i, e);
@@ -102,8 +100,6 @@ VEC_INLINE void M(softmax_short)(const ELEM *x, ELEM *out, uint64_t n, uint64_t 
     max = V(all_max)(max);
     for (uint64_t j = 0; j < vectors; j++) {
         v[j] = V(exp_below)(V(sub)(v[j], max));
-        if (j + 1 == vectors)
-            v[j] = V(select)(m, v[j], V(zero)());
         sum = V(add)(sum, v[j]);
     }
     const VECT scale = V(div)(V(set1)(1), V(all_add)(sum));
