@@ -246,8 +246,8 @@ bool cbl_pin_check(const struct cb_loader *l, const char *id, int fd, struct ver
 
 /* ---- memory.c ---- */
 
-/* Whether the code behind a dlopen handle is the candidate's file, and no older copy. */
-bool cbl_memory_check(void *library, const struct candidate *c, struct verdict *v);
+/* Whether the code at an address is from the candidate's file, and from no older copy. */
+bool cbl_memory_check(uintptr_t address, const struct candidate *c, struct verdict *v);
 
 /* ---- probe.c ---- */
 

@@ -19,15 +19,13 @@ static bool find_entry(struct instance *in, cb_plugin_entry_fn *entry, struct ve
         const char *why = dlerror();
         return cbl_blame(v, CB_STATE_FAILED, "dlopen(%s): %s", c->path, why ? why : "no reason");
     }
-    if (!cbl_memory_check(in->library, c, v))
-        return false;
     *(void **)entry = dlsym(in->library, CB_PLUGIN_SYMBOL);
     if (!*entry) {
         const char *why = dlerror();
         return cbl_blame(v, CB_STATE_REFUSED, "no symbol %s: %s", CB_PLUGIN_SYMBOL,
                          why ? why : "it is NULL");
     }
-    return true;
+    return cbl_memory_check((uintptr_t)*entry, c, v);
 }
 
 static bool negotiate(struct instance *in, struct verdict *v)

@@ -6,7 +6,8 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
 need gcc g++ libc6-dev clang libclang-rt-14-dev meson ninja-build pkg-config python3 \
-    libcmocka-dev libblas-test binutils util-linux cmake make python3-numpy
+    libcmocka-dev libblas-test binutils util-linux cmake make python3-numpy mandoc locales \
+    libxml2-utils
 
 build() { # NAME COMPILER OPTION...
     name=$1 compiler=$2
@@ -27,6 +28,6 @@ build asan gcc -Db_sanitize=address,undefined -Db_lundef=false
 # A test that fails is counted below, so it does not end the script.
 for name in plain clang asan; do
     echo "== tests, $name" >&2
-    meson test -C "build/$name" --no-rebuild --print-errorlogs >&2 || true
+    meson test -C "build/$name" --no-rebuild --print-errorlogs -t 4 >&2 || true
 done
 exec python3 scripts/count_tests.py build/plain build/clang build/asan

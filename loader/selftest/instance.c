@@ -99,5 +99,6 @@ void st_peers_close(struct st_run *run)
     for (uint64_t i = 0; i < ST_PEERS; i++) {
         if (run->peers[i].be.api)
             st_close(run, run->peers[i].be);
+        run->peers[i].be.api = NULL;
     }
 }

@@ -166,6 +166,9 @@ void st_cases(struct st_run *run, const char *subject, const struct st_case *cas
 
 static void run_type(struct st_run *run, const struct st_group *group, uint32_t type)
 {
+    /* Only samples need the peers, and what surrounds the ops is better judged without them. */
+    if (!group->sample)
+        st_peers_close(run);
     group->grid(run, type);
     if (!group->sample)
         return;

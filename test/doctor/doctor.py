@@ -4,6 +4,7 @@
 import os
 import pathlib
 import shutil
+import time
 
 from kit import ARGS, CB, cb, differs, has, lacks, main, parsed, take
 
@@ -60,11 +61,14 @@ def a_plugin_that_crashes_costs_only_itself():
 
 def a_plugin_that_hangs_is_killed_within_the_timeout():
     take("hangs_create", "hangs_softmax")
+    start = time.monotonic()
     done = cb("doctor", "--json", config=HASTY)
+    if time.monotonic() - start > 30:
+        yield f"it took {time.monotonic() - start} seconds"
     said = problems(done)
     yield from differs(done.returncode, 1, "the exit code")
     yield from lacks(said[0], "hangs_create", "probed bad")
-    yield from lacks(said[1], "hangs_softmax hung: no progress", "in its self-test")
+    yield from lacks(said[1], "hangs_softmax hung: no progress for 70", "in its self-test")
     for entry in pathlib.Path("/proc").glob("[0-9]*/environ"):
         try:
             if os.getcwd().encode() in entry.read_bytes():
@@ -101,6 +105,9 @@ def a_machine_without_the_device_is_healthy():
     done = cb("doctor", config=HELPED)
     yield from differs(done.returncode, 0, "the exit code")
     yield from lacks(done.stdout, "no device: ", "nothing is plugged in", "a program gets well")
+    # The same without a probe, which would have seen it first.
+    said = problems(cb("doctor", "--json", config="[loader]\nprobe_helper = /nonexistent\n"))
+    yield from differs([s.split(":")[0] for s in said], ["probe unavailable"], "the problems")
 
 
 def nothing_found_is_a_problem_with_advice():

@@ -47,10 +47,16 @@ static double open_once(uint64_t *count)
     return spent;
 }
 
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/cb-bench-XXXXXX", path[64];
-    double best = 1e9, worst = 0;
+    double spent[ROUNDS] = { 0 };
     uint64_t count = 0;
     int good = mkdtemp(folder) != NULL;
     for (int i = 0; i < PLUGINS && good; i++) {
@@ -60,14 +66,14 @@ int main(void)
     setenv("CB_PLUGINS", folder, 1);
     setenv("CB_CONFIG", TEST_DATA "/empty.conf", 1);
     for (int r = 0; r < ROUNDS && good; r++) {
-        const double spent = open_once(&count);
-        good = spent >= 0;
-        best = spent < best ? spent : best;
-        worst = spent > worst ? spent : worst;
+        spent[r] = open_once(&count);
+        good = spent[r] >= 0;
     }
+    const double first = spent[0];
+    qsort(spent, ROUNDS, sizeof(spent[0]), compare);
     if (good)
-        printf("%llu plugins in %.3f ms (the slowest of %d: %.3f ms)\n", (unsigned long long)count,
-               best, ROUNDS, worst);
+        printf("%llu plugins in %.3f ms (median of %d; the best %.3f, the first %.3f)\n",
+               (unsigned long long)count, spent[ROUNDS / 2], ROUNDS, spent[0], first);
     for (int i = 0; i < PLUGINS; i++) {
         name_plugin(path, sizeof(path), folder, i);
         unlink(path);

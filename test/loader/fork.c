@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,7 +14,7 @@
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
-    return "die_after_fork=0";
+    return "die_after_fork=0:report_thread_leaks=0";
 }
 
 /* A child must not hang: it is killed when it does. Returns its exit status, or 128 + the signal.
@@ -21,6 +22,7 @@ const char *__tsan_default_options(void)
 static int in_child(int (*work)(void *arg), void *arg)
 {
     int status = 0;
+    fflush(stdout); /* or a sanitizer's child says it again */
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {

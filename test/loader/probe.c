@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -272,7 +273,7 @@ static void a_host_that_ignores_sigchld_is_told_the_same(void **state)
     signal(SIGCHLD, before);
 }
 
-static volatile int reaping;
+static atomic_int reaping;
 
 static void *reap_all(void *arg)
 {
