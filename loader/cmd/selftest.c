@@ -147,6 +147,7 @@ struct alone {
 static void hear_alone(void *ctx, const struct saying *saying)
 {
     const struct alone *a = ctx;
+    a->backend->seconds += saying->seconds;
     tally_hear(a->session, a->backend, saying);
 }
 
