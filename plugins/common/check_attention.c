@@ -23,7 +23,7 @@ cb_status cbc_check_attention(const cb_attention_args *args, struct cbc_attentio
                               cb_error *err)
 {
     cb_attention_args l;
-    uint64_t bytes_q, bytes_kv;
+    uint64_t bytes_q = 0, bytes_kv = 0;
     cb_status st = cb_args_read(&l, sizeof(l), CB_ATTENTION_ARGS_1_0, args, where, err);
     if (st == CB_OK)
         st = cbc_check_dtype(&l.dtype, CB_F32, 1u << CB_F32, where, err);

@@ -20,7 +20,7 @@ static uint32_t cache_leaf(void)
     uint32_t a, b, c, d;
     if (__get_cpuid(0x80000001u, &a, &b, &c, &d) && c & AMD_HAS_TOPOLOGY)
         return LEAF_AMD;
-    return __get_cpuid_max(0, NULL) >= LEAF_INTEL ? LEAF_INTEL : 0;
+    return (uint32_t)__get_cpuid_max(0, NULL) >= (uint32_t)LEAF_INTEL ? LEAF_INTEL : 0;
 }
 
 static void ask(void)
