@@ -54,7 +54,7 @@ struct arguments {
     const char *config_file, *backend, *output;
     const char *backend_options[BACKEND_OPTIONS_MAX]; /* "key=value" */
     uint32_t n_backend_options;
-    const char *values[32]; /* of the option with bit i; NULL: not given, or it takes none */
+    const char *values[32];       /* of the option with bit i; NULL: not given, or it takes none */
     const char *peers[PEERS_MAX]; /* "blas:PATH" */
     uint32_t n_peers;
     char **operands; /* the first is the subcommand */
@@ -97,7 +97,7 @@ struct command {
     uint32_t options;     /* OPTION_* */
     int (*run)(const struct arguments *a);
     const char *story;
-    void (*details)(void); /* prints what stands below the story; nullable */
+    void (*details)(void);    /* prints what stands below the story; nullable */
     void (*exit_codes)(void); /* prints them; NULL: the usual ones */
 };
 
@@ -138,7 +138,8 @@ bool backend_is_known(cb_loader *loader, const char *id);
 /* ---- chosen.c ---- */
 
 /* The ids among the operands behind the subcommand, each once, or of all backends that a selection
- * would try. *ids is to be freed whatever the exit code is; the ids belong to arguments and loader. */
+ * would try. *ids is to be freed whatever the exit code is; the ids belong to arguments and loader.
+ */
 int chosen_backends(const struct arguments *a, cb_loader *loader, const char ***ids,
                     uint64_t *count);
 

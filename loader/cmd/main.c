@@ -194,7 +194,8 @@ static void print_overview(void)
                commands[i].operand, commands[i].summary);
     puts("\nOptions:");
     arguments_help(OPTION_CONFIG | OPTION_HELP | OPTION_VERSION);
-    puts("\nThe environment variables of compute_backend(7) count as they do for every program that\n"
+    puts("\nThe environment variables of compute_backend(7) count as they do for every program "
+         "that\n"
          "uses the loader.");
     print_exit_codes(NULL);
 }

@@ -9,7 +9,7 @@
 #define PB_ABI 1
 
 enum pb_op {
-    PB_GEMM,       /* d = {m,n,k,ta,tb}         in0=A in1=B out=C, column major, C = op(A) op(B)       */
+    PB_GEMM, /* d = {m,n,k,ta,tb}         in0=A in1=B out=C, column major, C = op(A) op(B)       */
     PB_GEMM_BATCH, /* d = {m,n,k,batch}         contiguous column-major matrices, no transposes */
     PB_CONV_FWD,   /* d = see PB_CV_*           in0=src(NCHW) in1=weights(OIHW, or GOIHW)
                       out=dst(NCHW)     */

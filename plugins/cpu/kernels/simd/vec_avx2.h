@@ -71,7 +71,7 @@ static const int32_t vec_ones[16] = { -1, -1, -1, -1, -1, -1, -1, -1 };
                                                                                                    \
     /* MAXP takes the second of two zeros, or of a number and a NaN: both ways round, the zeros    \
      * meet in the sign bit. A difference with a NaN is NaN, and of two it is the first: no        \
-     * compiler swaps its operands. */                                                                            \
+     * compiler swaps its operands. */                                                             \
     VEC_INLINE E##_t E##_maximum(E##_t a, E##_t b)                                                 \
     {                                                                                              \
         const E##_t most = _mm256_and_##t(_mm256_max_##t(a, b), _mm256_max_##t(b, a));             \
