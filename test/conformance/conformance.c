@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin under test against the contract: each group of the self-test is one test. */
+/* The plugin under test against the contract: each group of the self-test is one test. Arguments:
+ * "full" for the long run, and options of the plugin. kernels=NAME skips everything where the plugin
+ * takes other kernels than these, as it does on a machine that lacks their instructions. */
 #include "backend.h"
 #include "selftest.h"
 
@@ -15,7 +17,11 @@ struct outcome {
     char reason[512]; /* why the latest skipped case was */
 };
 
+#define OPTIONS_MAX 8
+
 static uint32_t mode = CB_SELFTEST_QUICK;
+static const char *plugin_options[OPTIONS_MAX + 1];
+static char why_not[128]; /* all is skipped, when it says something */
 
 static void report(void *ctx, const cb_selftest_result *result)
 {
@@ -30,6 +36,8 @@ static void report(void *ctx, const cb_selftest_result *result)
 static void group_obeys_the_contract(void **state)
 {
     const char *name = *state;
+    if (*why_not)
+        test_skip(name, why_not);
     char filter[CB_SELFTEST_NAME_MAX + 1];
     struct outcome out = { 0 };
     cb_selftest_summary summary;
@@ -43,7 +51,7 @@ static void group_obeys_the_contract(void **state)
     options.ctx = &out;
 
     cb_error err = test_error();
-    const cb_backend be = test_open(NULL);
+    const cb_backend be = test_open(plugin_options);
     TEST_OK(cb_selftest_run(be, &options, &summary, &err), &err);
     test_close(be);
     assert_int_equal(summary.failed, 0);
@@ -51,14 +59,31 @@ static void group_obeys_the_contract(void **state)
         test_skip(name, out.reason);
 }
 
-/* "full" as the argument asks for the long run. */
+/* Compares the kernels that were asked for with those that run. */
+static void check_kernels(const char *name)
+{
+    char got[64] = "";
+    uint64_t length = sizeof(got);
+    const cb_backend be = test_open(plugin_options);
+    if (be.api->info(be.self, "kernels", got, &length, NULL) != CB_OK || strcmp(got, name) != 0)
+        snprintf(why_not, sizeof(why_not),
+                 "this machine, or this build, has no %s kernels: it takes %s", name, got);
+    test_close(be);
+}
+
 int main(int argc, char **argv)
 {
     static char names[GROUPS_MAX][CB_SELFTEST_NAME_MAX];
     static struct CMUnitTest tests[GROUPS_MAX];
     size_t n = 0;
-    if (argc > 1 && !strcmp(argv[1], "full"))
-        mode = CB_SELFTEST_FULL;
+    for (int i = 1, options = 0; i < argc; i++)
+        if (!strcmp(argv[i], "full"))
+            mode = CB_SELFTEST_FULL;
+        else if (options < OPTIONS_MAX)
+            plugin_options[options++] = argv[i];
+    for (int i = 0; plugin_options[i]; i++)
+        if (!strncmp(plugin_options[i], "kernels=", 8))
+            check_kernels(plugin_options[i] + 8);
     for (; n < GROUPS_MAX && cb_selftest_group(n, names[n]); n++)
         tests[n] = (struct CMUnitTest){ .name = names[n],
                                         .test_func = group_obeys_the_contract,
