@@ -74,10 +74,13 @@ cb_status cpu_capabilities(void *self, uint32_t ordinal, cb_capabilities *out, c
 
 /* ---- info: a writer per key ---- */
 
+/* What init settled; before it, what init would settle now. */
 static unsigned threads_of(const struct cpu_backend *cpu)
 {
     if (!cpu->kernels.threaded)
         return 1;
+    if (atomic_load(&cpu->initialized))
+        return cpu_team_size(cpu->team);
     return cpu->threads ? cpu->threads : cpu_threads_available();
 }
 
