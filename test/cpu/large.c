@@ -145,6 +145,14 @@ static void gather_and_scatter_reach_rows_beyond_2_31(void **state)
     test_release(be, some);
 }
 
+#if defined(__SANITIZE_THREAD__)
+#define IS_TSAN 1
+#elif defined(__has_feature)
+#define IS_TSAN __has_feature(thread_sanitizer)
+#else
+#define IS_TSAN 0
+#endif
+
 /* f16: 2^31 of them are 4 GiB. */
 static void unary_and_reduce_take_more_than_2_31_elements(void **state)
 {
@@ -152,6 +160,9 @@ static void unary_and_reduce_take_more_than_2_31_elements(void **state)
     const cb_backend be = TEST_BE(state);
     cb_error err = test_error();
     const uint64_t shape = BEYOND;
+    if (IS_TSAN)
+        test_skip("unary_and_reduce_take_more_than_2_31_elements",
+                  "ThreadSanitizer wants four times the memory");
     const uint64_t x = reserve(be, "unary_and_reduce_take_more_than_2_31_elements",
                                BEYOND * sizeof(uint16_t), 6 * GIB);
     const uint64_t sum = test_alloc(be, sizeof(uint16_t));
