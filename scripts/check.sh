@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The long checks that scripts/test.sh leaves out: every test under TSan, and the tests of the
-# backend, of the loader and of the conformance suite under valgrind. Run before a release.
+# usage: check.sh [MINUTES]
+# The long checks that scripts/test.sh leaves out, before a release: every test under TSan; the tests
+# of the backend, of the loader and of the conformance suite under valgrind; the whole self-test of
+# each set of kernels; and each fuzzer for so many minutes (10).
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
+minutes=${1:-10}
 need gcc g++ libc6-dev meson ninja-build pkg-config python3 libcmocka-dev valgrind
 
 mkdir -p build
@@ -23,9 +26,13 @@ TSAN_OPTIONS=halt_on_error=1 meson test -C build/tsan --no-rebuild --print-error
 meson test -C build/plain --no-rebuild --print-errorlogs -t 40 \
     --wrapper 'valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite' \
     'common addr_table' 'cpu lifecycle' 'cpu map' 'cpu memory' 'cpu no_memory' 'cpu options' \
-    'cpu streams' 'cpu stress' 'field threads' conformance ini config choose table life memory \
-    'chaos late' || status=1
+    'cpu streams' 'cpu stress' 'field threads' 'conformance reference' 'conformance avx2' ini config \
+    choose table life memory 'chaos late' || status=1
 
-# The conformance suite, long.
-CB_PLUGINS=build/plain/plugins/cpu build/plain/loader/cmd/cb selftest --full cpu || status=1
+for kernels in reference avx2 avx512; do
+    CB_TRUST=off CB_PLUGINS=build/plain/plugins/cpu build/plain/loader/cmd/cb \
+        selftest --full cpu --option kernels=$kernels || status=1
+done
+
+sh scripts/fuzz.sh "$minutes" || status=1
 exit $status
