@@ -1,18 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: docs.py SOURCE_DIR
+"""usage: docs.py SOURCE_DIR [--blocks FOLDER]
 
-Judges the documents against the tree that they describe, in TAP. A fenced block whose info string
-goes on after the language, as in "```c plugins/cpu/entry.c", quotes that file: each run of lines
-between lines of "..." stands there just so. "whole" after the name: it is the file. Each function
-below is a test, named as its promise; it yields what breaks it.
+Judges the documents against the tree that they describe, in TAP, or writes their blocks into FOLDER,
+as files for a shell or a compiler. What follows the language of a fenced block says what it is:
+
+    c FILE [whole]     quotes FILE: each run of lines between lines of "..." stands there just so
+    c in (PARAMETERS)  the body of a function with these; what begins with # or static stands above
+    sh                 is run by install.sh, in a folder that has what the documents speak of
+    sh NAME            is typed in by the test of install.sh that has the name
+    sh unrun: REASON   is not run
+
+Each function below is a test, named as its promise; it yields what breaks it.
 """
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 DOCS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+WALK = ROOT / "docs/run_an_op.md"
 FENCE = re.compile(r"^ *```(\S*) *([^\n]*)\n(.*?)^ *```$", re.M | re.S)
 
 
@@ -28,9 +36,8 @@ def prose(doc):
 def quotations(doc):
     """(file, whole, text) of each block that quotes a file."""
     for _, info, text in FENCE.findall(read(doc)):
-        words = info.split()
-        if words and "." in words[0]:
-            yield words[0], "whole" in words, text
+        if re.match(r"[\w/]+\.\w+( whole)?$", info):
+            yield info.split()[0], "whole" in info, text
 
 
 def anchors(doc):
@@ -95,6 +102,45 @@ def every_state_is_explained():
             yield f"use_the_loader.md has no row for {word}"
 
 
+def every_block_is_run_or_compiled_or_says_why_not():
+    typed = re.findall(r"type_in((?: \w+)+)", read(ROOT / "test/install/install.sh"))
+    names = {"kit", *" ".join(typed).split()}
+    for doc in DOCS:
+        quoted = [text for _, _, text in quotations(doc)]
+        for language, info, text in FENCE.findall(read(doc)):
+            if not (text in quoted or language in ("", "text", "console") or
+                    (language, info) in (("sh", ""), ("ini", "")) or
+                    language == "sh" and (info in names or re.match(r"unrun: \w+", info)) or
+                    language == "c" and re.match(r"in \(.*\)$", info) or
+                    language == "python" and doc == WALK):
+                yield f"{doc.name}: nobody looks at the block ```{language} {info}"
+
+
+def write_blocks(folder):
+    """NUMBER-DOCUMENT.sh and .c. The walk-through, whose blocks belong together, is files.py's."""
+    for doc in DOCS:
+        for number, (language, info, text) in enumerate(FENCE.findall(read(doc)), 1):
+            path = folder / f"{number:02}-{doc.stem}.{language}"
+            if (language, info) == ("sh", "") and doc != WALK:
+                path.write_text(textwrap.dedent(text), encoding="utf-8")
+            elif language == "c" and info.startswith("in ("):
+                path.write_text(compilable(info[3:], text), encoding="utf-8")
+
+
+def compilable(parameters, text):
+    above, body = [], []
+    for part in text.split("\n\n"):
+        (above if re.match("#|static ", part) else body).append(part)
+    return "\n\n".join(["#include <cb_loader.h>", "#include <compute_backend_plugin.h>",
+                        "#include <stdio.h>", *above,
+                        f"int body{parameters};", f"int body{parameters}", "{", *body,
+                        "return 0;", "}", ""])
+
+
+if sys.argv[2:]:
+    write_blocks(pathlib.Path(sys.argv[3]))
+    sys.exit()
+
 TESTS = [
     every_quotation_is_in_its_file,
     the_readme_shows_hello_gemm_whole,
@@ -102,6 +148,7 @@ TESTS = [
     every_file_that_is_named_is_there,
     the_readme_lists_every_op,
     every_state_is_explained,
+    every_block_is_run_or_compiled_or_says_why_not,
 ]
 
 print(f"1..{len(TESTS)}")

@@ -73,7 +73,7 @@ type_in()
     (cd "$source" && block kit | HOME=$tmp sh -eu) || return 1
     for name; do
         block "$name" >"$kit/commands"
-        [ -s "$kit/commands" ] && (cd "$kit" && sh -eu ./commands) >"$tmp/out" || return 1
+        [ -s "$kit/commands" ] && (cd "$kit" && HOME=$tmp sh -eu ./commands) >"$tmp/out" || return 1
     done
 }
 
@@ -179,6 +179,12 @@ the_minimal_plugin_obeys_the_contract()
     needs gcc pkg-config && type_in gcc judge && grep -q ' passed, 0 failed, ' "$tmp/out"
 }
 
+the_commands_show_the_minimal_plugin_as_documented()
+{
+    needs gcc pkg-config nm && type_in gcc look && grep -q '^minimal .*: selected$' "$tmp/out" &&
+        tail -n 1 "$tmp/out" | grep -q ' T cb_plugin_entry$'
+}
+
 a_build_of_a_vendor_may_use_the_installed_self_test()
 {
     needs gcc pkg-config || return 1
@@ -195,6 +201,42 @@ a_plugin_may_be_linked_into_its_host()
     needs gcc pkg-config && type_in builtin && grep -q '^minimal ' "$tmp/out"
 }
 
+# KIND: the blocks of the documents that docs.py writes as such, into blocks.
+blocks()
+{
+    needs python3 || return 1
+    [ -d "$tmp/blocks" ] || { mkdir "$tmp/blocks" &&
+        python3 "$source/test/install/docs.py" "$source" --blocks "$tmp/blocks"; } || return 1
+    set -- "$tmp/blocks"/*."$1"
+    [ $# -ge 3 ] && printf '%s\n' "$@"
+}
+
+# What the documents speak of: a build tree, a plugin, a program, and their own page's name for it.
+every_command_of_the_documents_runs()
+{
+    needs cc pkg-config readelf && blocks sh >"$tmp/list" || return 1
+    mkdir "$tmp/here" && ln -s "$build" "$tmp/here/build" &&
+        ln -s "$root$libdir/compute-backend/libcb_cpu.so" "$tmp/here" &&
+        cp "$source/docs/examples/hello_gemm.c" "$tmp/here" &&
+        cp "$source/docs/examples/hello_gemm.c" "$tmp/here/host.c" || return 1
+    while read -r block; do
+        (cd "$tmp/here" && HOME=$tmp sh -eu "$block") </dev/null >"$tmp/out" 2>&1 || {
+            echo "$block" >&2
+            return 1
+        }
+    done <"$tmp/list"
+}
+
+every_piece_of_c_in_the_documents_compiles()
+{
+    needs gcc pkg-config && blocks c >"$tmp/list" || return 1
+    while read -r block; do
+        # shellcheck disable=SC2046,SC2086 # flags are words
+        gcc $strict -fsyntax-only $(pkg-config --cflags compute-backend-selftest) "$block" ||
+            return 1
+    done <"$tmp/list"
+}
+
 n=0
 for test in \
     files_are_where_a_packager_expects_them \
@@ -208,8 +250,11 @@ for test in \
     the_minimal_plugin_builds_with_meson_as_documented \
     the_minimal_plugin_builds_with_cmake_as_documented \
     the_minimal_plugin_obeys_the_contract \
+    the_commands_show_the_minimal_plugin_as_documented \
     a_build_of_a_vendor_may_use_the_installed_self_test \
-    a_plugin_may_be_linked_into_its_host
+    a_plugin_may_be_linked_into_its_host \
+    every_command_of_the_documents_runs \
+    every_piece_of_c_in_the_documents_compiles
 do
     n=$((n + 1))
     skip=
