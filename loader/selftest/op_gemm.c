@@ -15,6 +15,7 @@ enum values {
     ONES,
     SPECIAL,   /* A holds every special value, k is 1 */
     SPRINKLED, /* uniform with a NaN and an infinity in A and B */
+    UNREAD,    /* alpha is 0: A and B are there, and all NaN */
 };
 
 enum overlap {
@@ -95,6 +96,8 @@ static void fill(struct st_run *run, const struct gemm *g, const struct matrix *
                     st_special(type_of_inputs(g), i + j, &v);
                 if (g->values == SPRINKLED && i + j == 2)
                     v = is_a ? NAN : INFINITY;
+                if (g->values == UNREAD && x->buffer != &run->buffers[2])
+                    v = NAN;
                 st_set(x->buffer, index_of(x, l, CB_NO_TRANS, i, j), v);
             }
         }
@@ -214,7 +217,7 @@ static void call(struct st_run *run, const struct gemm *g, const struct matrix x
     args.lda = x[0].ld;
     args.ldb = x[1].ld;
     args.ldc = x[2].ld;
-    const bool reads = reads_inputs(g);
+    const bool reads = reads_inputs(g) || g->values == UNREAD;
     st_operand(run, "a|A", offsetof(cb_gemm_args, a), x[0].buffer, x[0].at,
                reads ? span_of(&x[0], g->batch) : 0);
     st_operand(run, "b|B", offsetof(cb_gemm_args, b), x[1].buffer, x[1].at,
@@ -237,7 +240,7 @@ static void call(struct st_run *run, const struct gemm *g, const struct matrix x
 
 static void run_gemm(struct st_run *run, const struct gemm *g)
 {
-    static const char *const values[] = { "", ",ones", ",special", ",sprinkled" };
+    static const char *const values[] = { "", ",ones", ",special", ",sprinkled", ",unread" };
     static const char *const overlaps[] = {
         "", ",c=a", ",c=a+2", ",c=b", ",interleaved", ",shared"
     };
@@ -342,7 +345,7 @@ static void grid_long(struct st_run *run, struct gemm g)
 
 static void grid_values(struct st_run *run, struct gemm g)
 {
-    struct gemm ones = g, special = g, sprinkled = g;
+    struct gemm ones = g, special = g, sprinkled = g, unread = g;
     ones.values = ONES;
     ones.m = ones.n = 1;
     ones.k = 4096;
@@ -361,6 +364,12 @@ static void grid_values(struct st_run *run, struct gemm g)
     sprinkled.ta = CB_TRANS;
     sprinkled.beta = 1.0;
     run_gemm(run, &sprinkled);
+
+    unread.values = UNREAD;
+    unread.alpha = 0.0;
+    run_gemm(run, &unread);
+    unread.beta = 3.0;
+    run_gemm(run, &unread);
 }
 
 static void grid_overlaps(struct st_run *run, struct gemm g)

@@ -132,7 +132,7 @@ const struct chaos_fault chaos_faults[] = {
       PATCH(chaos_sum_by_run) },
     { "reduce_varies_by_address", "reduce", "the order of a sum depends on the input's address",
       PATCH(chaos_sum_by_address) },
-    { "reduce_varies_by_threads", "threads", "the order of a sum depends on the option threads",
+    { "reduce_varies_by_threads", "reduce", "the order of a sum depends on the option threads",
       .codes = BIT(CB_OP_REDUCE), PATCH(chaos_sum_by_threads) },
 
     /* unary, binary */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The self-test must find each fault of the chaos plugin, and name what it concerns; and it must
  * find nothing where there is none. Each runs in a child process, which may end as it likes. */
-#include "judges.h"
+#include "backend.h"
 #include "selftest.h"
 
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #define FAULTS_MAX  256
 #define NAME_LENGTH 96
+#define FAILURE_MAX 256
 #define DEADLINE    120 /* seconds for one fault */
 
 /* A row of the plugin's own table, as its info has it. */
@@ -43,8 +43,11 @@ static void end_at_first_failure(void *ctx, const cb_selftest_result *result)
     tell(text);
 }
 
-static void run_selftest(const char *option, const char *subject)
+/* An empty option is none, an empty subject all. */
+static void judge(const char *option, const char *subject)
 {
+    const char *const given[] = { getenv("CB_TEST_OPTIONS"), option, NULL };
+    const uint64_t n = *option ? 2 : 1;
     cb_error err = test_error();
     cb_selftest_summary summary;
     cb_selftest_summary_init(&summary);
@@ -52,28 +55,13 @@ static void run_selftest(const char *option, const char *subject)
     cb_selftest_options_init(&options);
     options.filter = *subject ? subject : NULL;
     options.report = end_at_first_failure;
-    const cb_backend be = judge_open(option, "", "");
+    options.create_options = given;
+    options.n_create_options = n;
+    alarm(DEADLINE);
+    const cb_backend be = test_open(n == 2 ? &given[1] : NULL);
     TEST_OK(cb_selftest_run(be, &options, &summary, &err), &err);
     test_close(be);
-    if (!summary.passed)
-        tell("no case ran");
-}
-
-/* An empty subject: all of them. */
-static void judge(const char *option, const char *subject)
-{
-    char failure[FAILURE_MAX] = "";
-    bool judged = false;
-    alarm(DEADLINE);
-    for (uint64_t i = 0; i < judges_count && !failure[0]; i++) {
-        const bool mine = !strcmp(judges[i].subject, subject);
-        if (mine || !*subject)
-            judges[i].run(option, failure);
-        judged |= mine;
-    }
-    if (!judged && !failure[0])
-        run_selftest(option, subject);
-    tell(failure);
+    tell(summary.passed ? "" : "no case ran");
 }
 
 /* ---- in the parent ---- */
@@ -128,7 +116,7 @@ static size_t read_faults(struct fault faults[FAULTS_MAX])
     size_t n = 0;
     cb_error err = test_error();
     uint64_t length = sizeof(text);
-    const cb_backend be = judge_open("", "", "");
+    const cb_backend be = test_open(NULL);
     TEST_OK(be.api->info(be.self, "faults", text, &length, &err), &err);
     for (char *name = strtok_r(text, ", ", &save); name && n < FAULTS_MAX;
          name = strtok_r(NULL, ", ", &save)) {
