@@ -7,7 +7,7 @@
 static const struct option options[] = {
     { "--after", "GROUP", "begin with the group of cases behind this one", OPTION_AFTER },
     { "--against", "ID", "say where the backend is farthest from this one", OPTION_AGAINST },
-    { "--backend", "ID", "use this backend, or fail", OPTION_BACKEND },
+    { "--backend", "ID", "use this backend, or fail; bench takes a list", OPTION_BACKEND },
     { "--config", "FILE", "read this configuration instead of CB_CONFIG", OPTION_CONFIG },
     { "--csv", NULL, "print CSV instead of text", OPTION_CSV },
     { "--format", "FORMAT", "text, tap, junit or json", OPTION_FORMAT },

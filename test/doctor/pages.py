@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: pages.py CB SICK_DIR SOURCE_DIR: manual pages, documents and completion against the command
+"""usage: pages.py CB SICK_DIR SOURCE_DIR MAN_DIR: manual pages, documents and completion against the command
 and the tables of the loader, in both directions: nothing is unexplained, nothing is made up."""
 import pathlib
 import re
 import shutil
 import subprocess
 
-from kit import ARGS, cb, differs, lacks, main, parsed
+from kit import ARGS, cb, differs, has, lacks, main, parsed
 
 SOURCE = pathlib.Path(ARGS[0])
-MAN = SOURCE / "docs/man"
+MAN = pathlib.Path(ARGS[1])
 SHELLS = ["bash", "zsh", "fish"]
 
 
@@ -96,13 +96,20 @@ def every_key_is_explained_and_no_other():
 def the_examples_of_configurations_are_read_without_a_complaint():
     blocks = [b for page in sorted(SOURCE.glob("docs/*.md"))
               for b in re.findall(r"```ini\n(.*?)```", read(page), re.S)]
-    blocks += re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", read("docs/man/cb.conf.5"), re.M | re.S)
+    blocks += re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", read(MAN / "cb.conf.5"), re.M | re.S)
     for block in blocks:
         done = cb("config", "--json", config=block)
         # Of plugins that are not here: an option for one counts for nothing.
         said = [p for p in parsed(done)["problems"] if "no plugin has the id" not in p]
         yield from differs(said, [], f"what is odd in {block}")
     yield from differs(len(blocks), 4, "the number of examples")
+
+
+def the_pages_name_the_places_of_this_build():
+    for page in sorted(MAN.glob("*.[157]")):
+        yield from has(read(page), "DIR", "@")
+    yield from differs(re.findall(r"^\.Pa (.*)/compute-backend/cb\.conf$", read(MAN / "cb.conf.5"),
+                                  re.M)[0][:1], "/", "the beginning of the system's file")
 
 
 def mandoc_has_nothing_against_the_pages():
@@ -164,6 +171,7 @@ main([
     every_variable_is_explained_and_no_other,
     every_key_is_explained_and_no_other,
     the_examples_of_configurations_are_read_without_a_complaint,
+    the_pages_name_the_places_of_this_build,
     mandoc_has_nothing_against_the_pages,
     completion_knows_every_command_and_option,
     bash_completes_what_fits,
