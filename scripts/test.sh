@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 . scripts/packages.sh
 need gcc g++ libc6-dev clang libclang-rt-14-dev meson ninja-build pkg-config python3 \
     libcmocka-dev libblas-test binutils util-linux cmake make python3-numpy mandoc locales \
-    libxml2-utils
+    libxml2-utils abigail-tools zsh fish
 
 build() { # NAME COMPILER OPTION...
     name=$1 compiler=$2

@@ -10,7 +10,7 @@ static const struct option options[] = {
     { "--backend", "ID", "use this backend, or fail; bench takes a list", OPTION_BACKEND },
     { "--config", "FILE", "read this configuration instead of CB_CONFIG", OPTION_CONFIG },
     { "--csv", NULL, "print CSV instead of text", OPTION_CSV },
-    { "--format", "FORMAT", "text, tap, junit or json", OPTION_FORMAT },
+    { "--format", "text|tap|junit|json", "print this instead of text", OPTION_FORMAT },
     { "--full", NULL, "run whole grids: minutes", OPTION_FULL },
     { "--help", NULL, "say how the command is used", OPTION_HELP },
     { "--in-process", NULL, "judge in this process, for a debugger: a crash ends it",

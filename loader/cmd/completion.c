@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- What may stand for a word of the tables, such as ID; files may for all others ---- */
+/* ---- What may stand for a word of the tables: for ID, and for a|b ---- */
 
 static void print_shells(void);
 
@@ -38,7 +38,7 @@ static const struct kind {
     { "SHELL", print_shells },
 };
 
-/* The kind of the first word: of "[COMMAND]", COMMAND's. NULL: a file. */
+/* The kind of the first word: of "[COMMAND]", COMMAND's. NULL: there is none. */
 static const struct kind *kind_of(const char *operand)
 {
     const char *word = operand + (*operand == '[');
@@ -47,6 +47,26 @@ static const struct kind *kind_of(const char *operand)
         if (strlen(kinds[i].word) == size && !strncmp(kinds[i].word, word, size))
             return &kinds[i];
     return NULL;
+}
+
+static bool has_choices(const char *word)
+{
+    return strchr(word, '|') || kind_of(word);
+}
+
+static void print_choices(const char *word)
+{
+    if (kind_of(word)) {
+        kind_of(word)->print();
+        return;
+    }
+    for (; *word; word++)
+        putchar(*word == '|' ? ' ' : *word);
+}
+
+static bool is_file(const char *word)
+{
+    return strstr(word, "FILE") || strstr(word, ".so");
 }
 
 /* A text within single quotes; how a quote is written there differs. */
@@ -85,11 +105,10 @@ static void bash_values(void)
     const struct option *o;
     puts("    case $before in");
     for (uint64_t i = 0; (o = option_at(i)) != NULL; i++) {
-        const struct kind *k = o->value ? kind_of(o->value) : NULL;
-        if (!k)
+        if (!o->value || !has_choices(o->value))
             continue;
         printf("    %s) words=\"", o->name);
-        k->print();
+        print_choices(o->value);
         puts("\" ;;");
     }
     fputs("    ", stdout);
@@ -105,10 +124,9 @@ static void bash_words(void)
     puts("_cb_words() {\n"
          "    case $command in");
     for (uint64_t i = 0; (c = command_at(i)) != NULL; i++) {
-        const struct kind *k = kind_of(c->operand);
         printf("    %s) words=\"", c->name);
-        if (k)
-            k->print();
+        if (has_choices(c->operand))
+            print_choices(c->operand);
         print_options(c->options);
         puts("\" ;;");
     }
@@ -148,20 +166,47 @@ static void print_bash(void)
 
 static void zsh_action(const char *word)
 {
-    const struct kind *k = kind_of(word);
-    if (!k) {
-        fputs("_files", stdout);
+    if (!has_choices(word)) {
+        fputs(is_file(word) ? "_files" : " ", stdout);
         return;
     }
     fputs("(", stdout);
-    k->print();
+    print_choices(word);
     fputs(")", stdout);
+}
+
+static void zsh_option(const struct option *o)
+{
+    printf(" \\\n            '%s[", o->name);
+    print_quoted(o->help, "'\\''");
+    fputs(o->value ? "]:value:'\"" : "]'", stdout);
+    if (o->value) {
+        zsh_action(o->value);
+        putchar('"');
+    }
+}
+
+static void zsh_command(const struct command *c)
+{
+    const struct option *o;
+    printf("    %s)\n        _arguments", c->name);
+    for (uint64_t i = 0; (o = option_at(i)) != NULL; i++)
+        if (o->bit & c->options)
+            zsh_option(o);
+    if (*c->operand) {
+        /* "[ID...]" may stand there again, "OP FILE..." has something else behind it. */
+        const bool again = c->operand[strspn(c->operand, "[ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '.';
+        printf(" \\\n            \"%s:operand:", again ? "*" : "1");
+        zsh_action(c->operand);
+        puts(again ? "\" ;;" : "\" '*:file:_files' ;;");
+    } else {
+        puts(" ;;");
+    }
 }
 
 static void print_zsh(void)
 {
     const struct command *c;
-    const struct option *o;
     puts("#compdef cb\n"
          "_cb() {\n"
          "    local -a commands=(");
@@ -171,34 +216,29 @@ static void print_zsh(void)
         puts("'");
     }
     puts("    )\n"
-         "    if ((CURRENT == 2)); then\n"
+         "    local -i at=2\n"
+         "    while ((at < CURRENT)); do\n"
+         "        case $words[at] in");
+    fputs("        ", stdout);
+    print_value_options();
+    puts(") ((at += 2)) ;;\n"
+         "        -*) ((at++)) ;;\n"
+         "        *) break ;;\n"
+         "        esac\n"
+         "    done\n"
+         "    if ((at == CURRENT)); then\n"
          "        _describe command commands\n"
          "        return\n"
+         "    elif ((at > CURRENT)); then\n"
+         "        _files\n"
+         "        return\n"
          "    fi\n"
-         "    local command=$words[2]\n"
-         "    shift words\n"
-         "    ((CURRENT--))\n"
+         "    local command=$words[at]\n"
+         "    shift $((at - 1)) words\n"
+         "    ((CURRENT -= at - 1))\n"
          "    case $command in");
-    for (uint64_t i = 0; (c = command_at(i)) != NULL; i++) {
-        printf("    %s)\n        _arguments", c->name);
-        for (uint64_t k = 0; (o = option_at(k)) != NULL; k++) {
-            if (!(o->bit & c->options))
-                continue;
-            printf(" \\\n            '%s[", o->name);
-            print_quoted(o->help, "'\\''");
-            printf("]%s%s", o->value ? ":" : "", o->value ? o->value : "");
-            fputs(o->value ? ":'\"" : "'", stdout);
-            if (o->value)
-                zsh_action(o->value);
-            fputs(o->value ? "\"" : "", stdout);
-        }
-        if (*c->operand) {
-            fputs(" \\\n            \"1:operand:", stdout);
-            zsh_action(c->operand);
-            fputs("\" '*:file:_files'", stdout);
-        }
-        puts(" ;;");
-    }
+    for (uint64_t i = 0; (c = command_at(i)) != NULL; i++)
+        zsh_command(c);
     puts("    esac\n"
          "}\n"
          "_cb \"$@\"");
@@ -208,44 +248,73 @@ static void print_zsh(void)
 
 static void fish_action(const char *word)
 {
-    const struct kind *k = kind_of(word);
-    if (!k)
+    if (!has_choices(word)) {
+        fputs(is_file(word) ? "" : " -x", stdout);
         return;
-    fputs(" -x -a \"", stdout);
-    if (k->print == print_ids)
+    }
+    fputs(is_file(word) ? " -a \"" : " -x -a \"", stdout);
+    if (kind_of(word) && kind_of(word)->print == print_ids)
         fputs("(cb list 2>/dev/null | cut -f1)", stdout);
     else
-        k->print();
+        print_choices(word);
     fputs("\"", stdout);
+}
+
+static void fish_option(const struct option *o, const char *when, const char *command)
+{
+    printf("complete -c cb -n '%s%s' -l %s -d '", when, command, o->name + 2);
+    print_quoted(o->help, "\\'");
+    fputs(o->value ? "' -r" : "'", stdout);
+    if (o->value)
+        fish_action(o->value);
+    putchar('\n');
 }
 
 static void print_fish(void)
 {
     const struct command *c;
     const struct option *o;
-    puts("# Completion of cb for fish.");
+    puts("# Completion of cb for fish.\n"
+         "# The command that was typed, or a status of 1.\n"
+         "function __cb_command\n"
+         "    set -l words (commandline -opc)\n"
+         "    set -e words[1]\n"
+         "    while set -q words[1]\n"
+         "        switch $words[1]");
+    fputs("            case ", stdout);
+    fputs("-o", stdout);
+    for (uint64_t i = 0; (o = option_at(i)) != NULL; i++)
+        if (o->value)
+            printf(" %s", o->name);
+    puts("\n"
+         "                set -e words[1]\n"
+         "            case '-*'\n"
+         "            case '*'\n"
+         "                echo $words[1]\n"
+         "                return 0\n"
+         "        end\n"
+         "        set -e words[1]\n"
+         "    end\n"
+         "    return 1\n"
+         "end\n"
+         "function __cb_is\n"
+         "    contains -- \"$argv\" (__cb_command)\n"
+         "end");
+    for (uint64_t k = 0; (o = option_at(k)) != NULL; k++)
+        if (o->bit & (OPTION_CONFIG | OPTION_HELP | OPTION_VERSION))
+            fish_option(o, "not __cb_command", "");
     for (uint64_t i = 0; (c = command_at(i)) != NULL; i++) {
-        printf("complete -c cb -n __fish_use_subcommand -f -a %s -d '", c->name);
+        printf("complete -c cb -n 'not __cb_command' -f -a %s -d '", c->name);
         print_quoted(c->summary, "\\'");
         puts("'");
-        if (kind_of(c->operand)) {
-            printf("complete -c cb -n '__fish_seen_subcommand_from %s'", c->name);
+        if (has_choices(c->operand)) {
+            printf("complete -c cb -n '__cb_is %s'", c->name);
             fish_action(c->operand);
             putchar('\n');
         }
-        for (uint64_t k = 0; (o = option_at(k)) != NULL; k++) {
-            if (!(o->bit & c->options))
-                continue;
-            printf("complete -c cb -n '__fish_seen_subcommand_from %s' -l %s -d '", c->name,
-                   o->name + 2);
-            print_quoted(o->help, "\\'");
-            putchar('\'');
-            if (o->value)
-                fputs(" -r", stdout);
-            if (o->value)
-                fish_action(o->value);
-            putchar('\n');
-        }
+        for (uint64_t k = 0; (o = option_at(k)) != NULL; k++)
+            if (o->bit & c->options)
+                fish_option(o, "__cb_is ", c->name);
     }
 }
 

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: pages.py CB SICK_DIR SOURCE_DIR MAN_DIR: manual pages, documents and completion against the command
 and the tables of the loader, in both directions: nothing is unexplained, nothing is made up."""
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 
-from kit import ARGS, cb, differs, has, lacks, main, parsed
+from kit import ARGS, CB, ENV, cb, differs, has, lacks, main, parsed, take
 
 SOURCE = pathlib.Path(ARGS[0])
 MAN = pathlib.Path(ARGS[1])
@@ -129,25 +130,64 @@ def completion_knows_every_command_and_option():
                                  if o != "version" or shell == "bash"))
 
 
-def completed(*words):
-    """What bash offers for the last word."""
-    script = cb("completion", "bash").stdout + """
-COMP_WORDS=(cb "$@"); COMP_CWORD=$#; _cb; printf '%s\\n' "${COMPREPLY[@]}"
-"""
-    done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True,
-                          check=True)
-    return done.stdout.split()
+# Each prints what it offers for the last word of LINE, once it has read the file "rules".
+COMPLETE = {
+    "bash": """
+source rules; COMP_WORDS=($LINE); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _cb
+printf '%s\n' "${COMPREPLY[@]}"
+""",
+    "fish": "source rules; complete -C $LINE | cut -f1",
+    # It completes only for who types, so there is a terminal, and what it offers is listened to.
+    "zsh": r"""
+zmodload zsh/zpty
+zpty z TERM=dumb zsh -f -i
+zpty -w z 'PROMPT=; unsetopt zle_bracketed_paste prompt_cr prompt_sp
+autoload -U compinit; compinit -u -D; source rules; compdef _cb cb; bindkey "^I" complete-word
+compadd () {
+    local -a offered
+    if (( ${@[(I)-[OAD]]} )) { builtin compadd "$@"; return }
+    builtin compadd -O offered "$@"
+    (( $#offered )) && print -l "<"${^offered}">"
+    builtin compadd "$@"
+}
+print READY'
+while zpty -r z line && [[ $line != READY* ]]; do :; done
+zpty -w -n z "$LINE"$'\t\C-u'"print DO''NE"$'\n'
+while zpty -r z line && [[ $line != DONE* ]]; do
+    [[ $line == *'<'* ]] && print -r -- ${${line##*<}%%>*}
+    [[ $line == *'not found'* ]] && print -r -- $line
+done
+zpty -d z
+""",
+}
+
+FITS = {
+    "do": ["doctor"],
+    "doctor --r": ["--redact"],
+    "--config list li": ["lint", "list"],
+    "help ru": ["run"],
+    "run gem": ["gemm", "gemm_mixed_precision"],
+    "bench gemm sof": ["softmax"],
+    "selftest --format j": ["json", "junit"],
+    "bench --peer bl": [],
+    "completion ba": ["bash"],
+    "info we": ["well"],
+}
 
 
-def bash_completes_what_fits():
-    yield from differs(completed("do"), ["doctor"], "do")
-    yield from differs(completed("doctor", "--r"), ["--redact"], "doctor --r")
-    yield from differs(completed("--config", "list", "li"), ["list", "lint"], "--config list li")
-    yield from differs(completed("list", "--config", ""), [], "list --config")
-    yield from differs(completed("completion", ""), [*SHELLS, "--help"], "completion")
-    yield from differs(completed("help", "ru"), ["run"], "help ru")
-    yield from differs(completed("run", "gem"), ["gemm", "gemm_mixed_precision"], "run gem")
-    yield from differs(completed("lint", "lib"), [], "lint lib")
+def each_shell_completes_what_fits():
+    take("well")
+    cb("list")
+    env = {**ENV, "PATH": os.path.dirname(CB) + ":" + os.environ["PATH"], "HOME": os.getcwd(),
+           "CB_CONFIG": os.path.abspath("cb.conf"), "CB_PLUGINS": os.getcwd()}
+    for shell in filter(shutil.which, SHELLS):
+        pathlib.Path("rules").write_text(cb("completion", shell).stdout, encoding="utf-8")
+        quiet = {"bash": ["--norc"], "fish": ["--no-config"], "zsh": ["-f"]}[shell]
+        for line, offered in FITS.items():
+            done = subprocess.run([shell, *quiet, "-c", COMPLETE[shell]], timeout=60, check=False,
+                                  env={**env, "LINE": "cb " + line}, capture_output=True, text=True)
+            yield from differs((sorted(done.stdout.split()), done.stderr), (offered, ""),
+                               f"what {shell} offers for cb {line}")
 
 
 def each_shell_can_read_its_rules():
@@ -162,8 +202,6 @@ def each_shell_can_read_its_rules():
 
 if not shutil.which("mandoc"):
     mandoc_has_nothing_against_the_pages.skip = "mandoc is not installed"
-if not shutil.which("bash"):
-    bash_completes_what_fits.skip = "bash is not installed"
 
 main([
     cb_1_explains_every_command_and_option_and_no_other,
@@ -174,6 +212,6 @@ main([
     the_pages_name_the_places_of_this_build,
     mandoc_has_nothing_against_the_pages,
     completion_knows_every_command_and_option,
-    bash_completes_what_fits,
+    each_shell_completes_what_fits,
     each_shell_can_read_its_rules,
 ])

@@ -36,6 +36,9 @@
  *                 that returns a status reports the error, does nothing else and clears it.
  * Before init     name, version, device_count, device_info, capabilities, get_extension, info and
  *                 destroy work; every other slot answers CB_NOT_INITIALIZED.
+ * Unknown codes   an unknown dtype, op or precision, and any bit of flags or of a reserved field
+ *                 that is not known, is CB_UNSUPPORTED: a later header may have it. Transposes and
+ *                 element sizes do not grow: another value is CB_INVALID_ARGUMENT.
  * Errors          a status, and in *err a message that names the op, the argument and its value.
  *                 err may be NULL. On CB_OK *err is untouched, but for device_count.
  * Zeroes          0 means a default only for dtype, element_size, dilation, groups, kv_heads,
