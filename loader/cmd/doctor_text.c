@@ -93,6 +93,13 @@ void page_to_text(const struct page *p, struct text *out)
     add_verdict(p, out);
 }
 
+/* Whether a name could go on with this. */
+static bool is_of_a_name(char c)
+{
+    return c == '.' || c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+           (c >= 'a' && c <= 'z');
+}
+
 /* Replaces each place where the path stands as a whole directory's name. */
 static void replace_path(struct text *t, const char *path)
 {
@@ -102,10 +109,8 @@ static void replace_path(struct text *t, const char *path)
     if (size < 2 || t->failed)
         return;
     while ((found = strstr(at, path)) != NULL) {
-        const char next = found[size];
         const bool whole =
-            !next || !(next == '.' || next == '_' || next == '-' || (next >= '0' && next <= '9') ||
-                       (next >= 'A' && next <= 'Z') || (next >= 'a' && next <= 'z'));
+            !is_of_a_name(found[size]) && (found == cbl_text(t) || !is_of_a_name(found[-1]));
         cbl_add(&out, "%.*s%s", (int)(found - at), at, whole ? "~" : path);
         at = found + size;
     }

@@ -136,13 +136,13 @@ def redact_masks_every_home():
     home.mkdir()
     take("lazy")
     shutil.move("libcb_lazy.so", home)
-    env = {"HOME": str(home), "CB_PLUGINS": f"{home}:/home/somebody/plugins:{home}x/y"}
+    env = {"HOME": str(home), "CB_PLUGINS": f"{home}:/home/somebody/plugins:{home}x/y:/x{home}"}
     for words in ["doctor"], ["doctor", "--json"]:
         plain = cb(*words, config=HELPED, env=env).stdout
         masked = cb(*words, "--redact", config=HELPED, env=env).stdout
         yield from lacks(plain, str(home) + "/libcb_lazy.so", "/home/somebody/plugins")
         yield from has(masked, str(home) + "/", "somebody")
-        yield from lacks(masked, "~/libcb_lazy.so", "~/plugins", f"{home}x/y")
+        yield from lacks(masked, "~/libcb_lazy.so", "~/plugins", f"{home}x/y", f"/x{home}")
 
 
 def the_helper_of_this_very_installation_is_used():
