@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # usage: old_cpu.sh CPU SANITIZER CB: the self-test on a processor that qemu plays, in TAP. It runs in
-# one process, since a child would run on the real processor.
+# one process, since a child would run on the real processor. P11 of the field reports.
 cpu=$1 sanitizer=$2 cb=$3
 
 skip() {
