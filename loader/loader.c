@@ -75,8 +75,12 @@ static cb_status read_settings(struct cb_loader *l, const cb_loader_options *o, 
         return status;
     cbl_environment_read(l);
     l->settings.probe |= (o->flags & CB_LOADER_PROBE) != 0;
-    if (o->probe_helper && *o->probe_helper)
+    /* Where the program has the installed one; the user may want another. */
+    if (o->probe_helper && *o->probe_helper && !l->settings.probe_helper) {
         l->settings.probe_helper = cbl_absolute(l, "", cbl_slice(o->probe_helper));
+        cbl_keep_setting(l, cbl_slice(""), cbl_slice("probe_helper"),
+                         cbl_slice(l->settings.probe_helper), "the program");
+    }
     return CB_OK;
 }
 

@@ -145,15 +145,27 @@ def redact_masks_every_home():
         yield from lacks(masked, "~/libcb_lazy.so", "~/plugins", f"{home}x/y", f"/x{home}")
 
 
-def the_helper_of_this_very_installation_is_used():
+def installed_doctor(config=""):
+    """What the doctor says when cb and its helper lie as they are installed."""
     for folder, file in ("bin", CB), ("libexec/compute-backend", PROBE):
         pathlib.Path("root", folder).mkdir(parents=True)
         shutil.copy(file, pathlib.Path("root", folder))
-    take("lazy", "crashes_create")
     libraries = str(pathlib.Path(CB).parent.parent)
-    done = cb("doctor", command="root/bin/cb", env={"LD_LIBRARY_PATH": libraries})
-    yield from lacks(done.stdout, "crashes_create 1.0.0: probed bad")
+    return cb("doctor", command="root/bin/cb", config=config, env={"LD_LIBRARY_PATH": libraries})
+
+
+def the_helper_of_this_very_installation_is_used():
+    take("lazy", "crashes_create")
+    done = installed_doctor()
+    yield from lacks(done.stdout, "crashes_create 1.0.0: probed bad",
+                     f"# the program\n    probe_helper = {os.getcwd()}/root/libexec/")
     yield from has(done.stdout, "probe unavailable")
+
+
+def a_helper_that_is_configured_is_used_instead():
+    take("lazy")
+    done = installed_doctor(config="[loader]\nprobe_helper = /nonexistent\n")
+    yield from lacks(done.stdout, "probe unavailable: /nonexistent")
 
 
 def list_json_has_every_candidate_and_what_became_of_it():
@@ -225,6 +237,7 @@ main([
     what_is_odd_in_a_configuration_is_a_problem,
     redact_masks_every_home,
     the_helper_of_this_very_installation_is_used,
+    a_helper_that_is_configured_is_used_instead,
     list_json_has_every_candidate_and_what_became_of_it,
     json_is_valid_whatever_a_file_is_called,
     config_json_has_each_value_with_its_origin,
