@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A slot from its beginning to its end: check, run or queue, answer. */
 #include "faults.h"
+#include "ruin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ cb_status chaos_call(void *self, uint32_t code, const void *args, cb_error *err)
 cb_status chaos_run(struct chaos_work *work, cb_error *err)
 {
     const struct chaos_fault *fault = chaos_fault_of(work->chaos, work->code);
+    chaos_reach(work->chaos, work->code);
     if (work->code == work->chaos->fails)
         return cbc_fail(err, CB_DEVICE_ERROR, chaos_code_name(work->code),
                         "failed, as the option fail asks");

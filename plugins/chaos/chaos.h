@@ -34,6 +34,21 @@ enum chaos_code {
     CHAOS_NEVER,
 };
 
+/* The ways to take the process along. */
+enum chaos_way {
+    CHAOS_CRASH,
+    CHAOS_HANG,
+    CHAOS_EXIT,
+    CHAOS_WAYS,
+};
+
+/* How many devices the option devices makes of those there are. */
+enum chaos_devices {
+    CHAOS_DEVICES_AS_THEY_ARE,
+    CHAOS_DEVICES_TWICE,
+    CHAOS_DEVICES_NONE,
+};
+
 /* For the fault that hands an address out again: the latest allocation. */
 struct chaos_spare {
     uint64_t address, wrapped, bytes;
@@ -46,6 +61,9 @@ struct chaos {
     const struct chaos_fault *fault; /* NULL: none */
     uint64_t delay;                  /* microseconds before each piece of queued work */
     uint32_t fails;                  /* a chaos_code whose work fails; CHAOS_NEVER: none */
+    uint32_t ruin[CHAOS_WAYS];       /* the place of each (ruin.h); CHAOS_NEVER: none */
+    uint32_t devices;                /* CHAOS_DEVICES_* */
+    uint64_t largest;                /* more bytes at once are out of memory */
     uint32_t threads;                /* the option, which the wrapped backend gets too */
     pid_t pid;                       /* of the process that created it */
     atomic_bool initialized;
@@ -177,6 +195,9 @@ cb_status chaos_get_extension(void *self, const char *id, cb_extension *out, cb_
 cb_status chaos_device_count(void *self, uint32_t *count, cb_error *err);
 cb_status chaos_device_info(void *self, uint32_t ordinal, cb_device_info *out, cb_error *err);
 cb_status chaos_capabilities(void *self, uint32_t ordinal, cb_capabilities *out, cb_error *err);
+/* Turns a device of this backend into that of the wrapped one. */
+cb_status chaos_device_find(const struct chaos *chaos, uint32_t *ordinal, const char *where,
+                            cb_error *err);
 cb_status chaos_info(void *self, const char *key, char *buffer, uint64_t *length, cb_error *err);
 cb_status chaos_supports(void *self, uint32_t op, const void *args, cb_support *out, cb_error *err);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of contents: every slot, by the file it is in. */
-#include "chaos.h"
+#include "ruin.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define OP(slot, code, type)                                                                       \
     static cb_status slot(void *self, const type *args, cb_error *err)                             \
@@ -94,9 +97,35 @@ static const compute_backend_v1 table = {
     .scatter = scatter,
 };
 
+/* ---- An entry gets no options: what it breaks stands in CHAOS_ENTRY ---- */
+
+static compute_backend_v1 short_table, without_supports, without_gemm;
+
+static void make_tables(void)
+{
+    short_table = without_supports = without_gemm = table;
+    short_table.size = offsetof(compute_backend_v1, supports);
+    without_supports.supports = NULL;
+    without_gemm.gemm = NULL;
+}
+
+static const compute_backend_v1 *choose_table(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const char *how = secure_getenv("CHAOS_ENTRY");
+    if (!how)
+        return &table;
+    chaos_go(chaos_way_find(how));
+    pthread_once(&once, make_tables);
+    return !strcmp(how, "short_table")        ? &short_table
+           : !strcmp(how, "without_supports") ? &without_supports
+           : !strcmp(how, "without_gemm")     ? &without_gemm
+                                              : &table;
+}
+
 CB_PLUGIN_MANIFEST(chaos, CHAOS_VERSION, "cpu", 0);
 
 CB_PLUGIN_ENTRY(chaos)
 {
-    return cb_negotiate(negotiation, &table);
+    return cb_negotiate(negotiation, choose_table());
 }

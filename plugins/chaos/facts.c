@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices and what they support are the wrapped backend's; info adds keys of its own. */
+/* Devices and what they support are the wrapped backend's, unless the option devices asks for
+ * something else; info adds keys of its own. */
 #include "faults.h"
+#include "ruin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,19 +10,51 @@
 cb_status chaos_device_count(void *self, uint32_t *count, cb_error *err)
 {
     const struct chaos *chaos = self;
-    return chaos->wrapped.api->device_count(chaos->wrapped.self, count, err);
+    chaos_reach(chaos, CHAOS_IN_DEVICE_COUNT);
+    const cb_status st = chaos->wrapped.api->device_count(chaos->wrapped.self, count, err);
+    if (st != CB_OK || !chaos->devices)
+        return st;
+    if (chaos->devices == CHAOS_DEVICES_NONE) {
+        *count = 0;
+        return cbc_fail(err, CB_OK, "device_count", "there is none, as the option devices asks");
+    }
+    *count *= 2;
+    return CB_OK;
+}
+
+cb_status chaos_device_find(const struct chaos *chaos, uint32_t *ordinal, const char *where,
+                            cb_error *err)
+{
+    uint32_t count = 0;
+    if (!chaos->devices)
+        return CB_OK;
+    if (chaos->devices == CHAOS_DEVICES_NONE)
+        return cbc_invalid(err, where, "ordinal %u: there is no device", (unsigned)*ordinal);
+    const cb_status st = chaos->wrapped.api->device_count(chaos->wrapped.self, &count, err);
+    if (st == CB_OK && *ordinal >= count && *ordinal - count < count)
+        *ordinal -= count;
+    return st;
 }
 
 cb_status chaos_device_info(void *self, uint32_t ordinal, cb_device_info *out, cb_error *err)
 {
     const struct chaos *chaos = self;
-    return chaos->wrapped.api->device_info(chaos->wrapped.self, ordinal, out, err);
+    const uint32_t asked = ordinal;
+    cb_status st = chaos_device_find(chaos, &ordinal, "device_info", err);
+    if (st == CB_OK)
+        st = chaos->wrapped.api->device_info(chaos->wrapped.self, ordinal, out, err);
+    if (st == CB_OK)
+        out->ordinal = asked;
+    return st;
 }
 
 cb_status chaos_capabilities(void *self, uint32_t ordinal, cb_capabilities *out, cb_error *err)
 {
     const struct chaos *chaos = self;
-    return chaos->wrapped.api->capabilities(chaos->wrapped.self, ordinal, out, err);
+    cb_status st = chaos_device_find(chaos, &ordinal, "capabilities", err);
+    if (st == CB_OK)
+        st = chaos->wrapped.api->capabilities(chaos->wrapped.self, ordinal, out, err);
+    return st;
 }
 
 cb_status chaos_supports(void *self, uint32_t op, const void *args, cb_support *out, cb_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* create, init, destroy. */
 #include "faults.h"
+#include "ruin.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -36,9 +37,13 @@ cb_status chaos_create(const cb_create_args *args, void **out, cb_error *err)
     pthread_cond_init(&chaos->changed, NULL);
     chaos->pid = getpid();
     chaos->fails = CHAOS_NEVER;
+    for (uint32_t way = 0; way < CHAOS_WAYS; way++)
+        chaos->ruin[way] = CHAOS_NEVER;
+    chaos->largest = UINT64_MAX;
     st = chaos_options_read(chaos, &l, &options, err);
     if (st != CB_OK)
         goto fail;
+    chaos_reach(chaos, CHAOS_IN_CREATE);
     chaos->table = cbc_addr_table_create(chaos_release, chaos);
     if (!chaos->table) {
         st = cbc_fail(err, CB_OUT_OF_MEMORY, "create", "no memory for an instance");
@@ -70,7 +75,10 @@ void chaos_destroy(void *self)
 cb_status chaos_init(void *self, uint32_t ordinal, cb_error *err)
 {
     struct chaos *chaos = self;
-    const cb_status st = chaos->wrapped.api->init(chaos->wrapped.self, ordinal, err);
+    chaos_reach(chaos, CHAOS_IN_INIT);
+    cb_status st = chaos_device_find(chaos, &ordinal, "init", err);
+    if (st == CB_OK)
+        st = chaos->wrapped.api->init(chaos->wrapped.self, ordinal, err);
     if (st == CB_OK)
         atomic_store_explicit(&chaos->initialized, true, memory_order_release);
     return st;

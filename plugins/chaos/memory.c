@@ -2,6 +2,7 @@
 /* Buffers of the wrapped backend behind addresses of this one: so that queued work keeps what it
  * uses, whoever frees it, and so that an address can be wrong. */
 #include "faults.h"
+#include "ruin.h"
 
 #include <string.h>
 
@@ -100,6 +101,10 @@ cb_status chaos_alloc(void *self, uint64_t bytes, cb_stream *stream, uint64_t *o
         st = chaos_stream_check(chaos, stream, "alloc", err);
     if (st == CB_OK && !out)
         st = cbc_invalid(err, "alloc", "out is NULL");
+    chaos_reach(chaos, CHAOS_IN_ALLOC);
+    if (st == CB_OK && bytes > chaos->largest)
+        st = cbc_fail(err, CB_OUT_OF_MEMORY, "alloc", "%llu bytes are more than the option largest",
+                      (unsigned long long)bytes);
     return st == CB_OK ? alloc(chaos, bytes, out, err) : st;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of create: wrap, fault, fail, delay. All others are for the wrapped backend. */
+/* The options of create, but for those that are for the wrapped backend. */
 #include "faults.h"
+#include "ruin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,37 @@ static cb_status read_fail(struct chaos *chaos, const char *value, cb_error *err
                : cbc_invalid(err, "option fail", "'%.40s' is no op, copy or memset", value);
 }
 
+static cb_status read_devices(struct chaos *chaos, const char *value, cb_error *err)
+{
+    chaos->devices = !strcmp(value, "twice")  ? CHAOS_DEVICES_TWICE
+                     : !strcmp(value, "none") ? CHAOS_DEVICES_NONE
+                                              : CHAOS_DEVICES_AS_THEY_ARE;
+    return chaos->devices
+               ? CB_OK
+               : cbc_invalid(err, "option devices", "'%.40s' is none of none, twice", value);
+}
+
+/* crash, hang and exit. False: the option is another. */
+static bool read_ruin(struct chaos *chaos, const char *option, cb_error *err, cb_status *st)
+{
+    char way[8] = "", where[24];
+    const size_t n = strcspn(option, "=");
+    if (n >= sizeof(way) || option[n] != '=')
+        return false;
+    memcpy(way, option, n);
+    const uint32_t i = chaos_way_find(way);
+    if (i == CHAOS_WAYS)
+        return false;
+    chaos->ruin[i] = chaos_place_find(option + n + 1);
+    snprintf(where, sizeof(where), "option %s", way);
+    *st = chaos->ruin[i] != CHAOS_NEVER
+              ? CB_OK
+              : cbc_invalid(err, where,
+                            "'%.40s' is no op or copy, nor create, device_count, init, alloc",
+                            option + n + 1);
+    return true;
+}
+
 /* Whether the option is KEY=..., and where its value begins. */
 static bool key_is(const char *option, const char *key, const char **value)
 {
@@ -62,6 +94,9 @@ static cb_status read_option(struct chaos *chaos, const char *option, struct cha
 {
     const char *value;
     uint64_t threads = 0;
+    cb_status st;
+    if (read_ruin(chaos, option, err, &st))
+        return st;
     if (key_is(option, "wrap", &out->wrap))
         return *out->wrap ? CB_OK : cbc_invalid(err, "option wrap", "names no file");
     if (key_is(option, "fault", &value))
@@ -73,6 +108,12 @@ static cb_status read_option(struct chaos *chaos, const char *option, struct cha
                    ? CB_OK
                    : cbc_invalid(err, "option delay",
                                  "'%.40s' is no number of microseconds in 0..10000000", value);
+    if (key_is(option, "devices", &value))
+        return read_devices(chaos, value, err);
+    if (key_is(option, "largest", &value))
+        return read_number(value, UINT64_MAX / 10 - 1, &chaos->largest)
+                   ? CB_OK
+                   : cbc_invalid(err, "option largest", "'%.40s' is no number of bytes", value);
     if (key_is(option, "threads", &value) && read_number(value, THREADS_MAX, &threads))
         chaos->threads = (uint32_t)threads;
     out->rest[out->n_rest++] = option;
