@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The paths of gemm: nothing but beta; a vector; small, in place; and blocked.
+/* The paths of gemm: nothing but beta; a few vectors; small, in place; and blocked.
  *
  * Blocked is Goto's scheme: kc steps of B, packed into panels one of which fits into L1, against
  * blocks of mc rows of A, packed by the thread that uses them into its L2. Tasks are rectangles of
@@ -130,11 +130,18 @@ static void scale(const struct cpu_gemm *g)
     }
 }
 
-/* ---- a vector ---- */
+/* ---- a few vectors ---- */
 
-static bool is_vector(const struct cpu_gemm *g)
+static bool is_small(const struct gemm_kind *kind, const struct cpu_gemm *g)
 {
-    return g->m == 1 || g->n == 1;
+    return kind->plain && (double)g->m * (double)g->n * (double)g->k <= SMALL_FLOPS;
+}
+
+/* Whether all time goes into reading one of the matrices, which then is not packed. */
+static bool is_thin(const struct gemm_kind *kind, const struct cpu_gemm *g)
+{
+    const uint64_t thickness = least(g->m, g->n);
+    return thickness == 1 || (thickness <= GEMV_COLUMNS && !is_small(kind, g));
 }
 
 struct vectors {
@@ -155,29 +162,26 @@ static void vector_rows(void *ctx, uint64_t task, unsigned thread)
     v->kind->gemv(&some);
 }
 
-/* A row times a matrix is that matrix, turned, times a column. */
-static void vector(const struct gemm_kind *kind, const struct cpu_gemm *g, struct cpu_team *team,
-                   unsigned threads)
+/* Rows times a matrix are that matrix, turned, times columns. */
+static void thin(const struct gemm_kind *kind, const struct cpu_gemm *g, struct cpu_team *team,
+                 unsigned threads)
 {
     struct vectors v = { kind, { .k = g->k, .y = g->c, .alpha = g->alpha, .beta = g->beta }, 0 };
     struct gemv *all = &v.all;
-    if (g->n == 1) {
+    if (g->n <= g->m) {
         all->rows = g->m, all->m = g->a, all->row = g->rs_a, all->step = g->cs_a;
-        all->x = g->b, all->inc_x = g->rs_b, all->inc_y = 1;
+        all->n = g->n, all->x = g->b, all->inc_x = g->rs_b, all->next_x = g->cs_b;
+        all->inc_y = 1, all->next_y = g->ldc;
     } else {
         all->rows = g->n, all->m = g->b, all->row = g->cs_b, all->step = g->rs_b;
-        all->x = g->a, all->inc_x = g->cs_a, all->inc_y = g->ldc;
+        all->n = g->m, all->x = g->a, all->inc_x = g->cs_a, all->next_x = g->rs_a;
+        all->inc_y = g->ldc, all->next_y = 1;
     }
-    v.rows = least(up((all->rows + threads - 1) / threads, 64), GEMV_ROWS);
+    v.rows = least(up((all->rows + threads - 1) / threads, 64), GEMV_ROWS(all->n));
     cpu_team_run(team, threads, vector_rows, &v, (all->rows + v.rows - 1) / v.rows);
 }
 
 /* ---- small ---- */
-
-static bool is_small(const struct gemm_kind *kind, const struct cpu_gemm *g)
-{
-    return kind->plain && (double)g->m * (double)g->n * (double)g->k <= SMALL_FLOPS;
-}
 
 static uint64_t small_bytes(const struct gemm_set *set, const struct gemm_kind *kind,
                             const struct cpu_gemm *g)
@@ -260,7 +264,6 @@ struct job {
     uint64_t jc, nb, pc, kb; /* where in n and k, and how much of it */
     uint64_t width;          /* of a panel of B */
     uint64_t pieces, piece;  /* of nb: how many, and columns of one */
-    unsigned threads;
     bool stream;
 };
 
@@ -288,21 +291,6 @@ static struct gemm_b panels_of_b(const struct job *job, uint64_t j)
                             job->width };
 }
 
-/* What of A a task will pack. */
-static struct gemm_region wanted_by(const struct job *job, uint64_t task)
-{
-    const struct cpu_gemm *g = job->g;
-    uint64_t i = task / job->pieces * job->plan.mc, p = job->pc;
-    if (i >= g->m) {
-        i = 0;
-        p += job->kb;
-    }
-    if (p >= g->k)
-        return (struct gemm_region){ NULL, 0, 0, 0 };
-    return region_of_a(g, i, p, least(job->plan.mc, g->m - i), least(job->kb, g->k - p),
-                       job->kind->size);
-}
-
 /* A rectangle of C: mc rows by a piece of the columns. */
 static void multiply(void *ctx, uint64_t task, unsigned thread)
 {
@@ -317,19 +305,15 @@ static void multiply(void *ctx, uint64_t task, unsigned thread)
                               g->ldc, g->alpha, job->pc ? 1 : g->beta, job->stream };
     const char *rows = at(g->a, i * g->rs_a + job->pc * g->cs_a, job->kind->size);
     struct gemm_a a = { .p = rows, .step = g->cs_a, .panel = width, .width = width };
-    struct gemm_fetch next = { 0 };
     if (!plan->a_in_place) {
         char *packed = job->a_packed + thread * plan->a_bytes;
         job->kind->pack(packed, (unsigned)plan->mr, (unsigned)width, m, job->kb, rows, g->rs_a,
                         g->cs_a);
-        next.region[0] = wanted_by(job, task + job->threads); /* by this thread */
-        pace(&next, ((m + width - 1) / width) * ((n + b.width - 1) / b.width));
         a = (struct gemm_a){ .p = packed,
                              .step = plan->mr,
                              .panel = plan->mr * job->kb,
                              .width = width,
-                             .packed = true,
-                             .fetch = &next };
+                             .packed = true };
     }
     job->kind->type->block(m, n, job->kb, &a, &b, &c);
 }
@@ -358,9 +342,7 @@ static bool may_stream(const struct gemm_kind *kind, const struct cpu_gemm *g,
 static void blocked(const struct gemm_set *set, const struct gemm_kind *kind,
                     const struct cpu_gemm *g, struct cpu_team *team, unsigned threads, char *memory)
 {
-    struct job job = {
-        .set = set, .kind = kind, .g = g, .threads = threads, .plan = plan_of(set, kind, g)
-    };
+    struct job job = { .set = set, .kind = kind, .g = g, .plan = plan_of(set, kind, g) };
     const struct plan *plan = &job.plan;
     const uint64_t rows = (g->m + plan->mc - 1) / plan->mc;
     job.b_packed = memory;
@@ -382,17 +364,17 @@ static void blocked(const struct gemm_set *set, const struct gemm_kind *kind,
 
 /* ---- one matrix, and many ---- */
 
-static unsigned threads_for(const struct cpu_gemm *g, unsigned most)
+static unsigned threads_for(const struct gemm_kind *kind, const struct cpu_gemm *g, unsigned most)
 {
     const double flops = (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
-    const double each = is_vector(g) ? THREAD_READS : THREAD_FLOPS;
+    const double each = is_thin(kind, g) ? THREAD_READS * (double)least(g->m, g->n) : THREAD_FLOPS;
     return flops < each * most ? 1 + (unsigned)(flops / each) : most;
 }
 
 static uint64_t one_bytes(const struct gemm_set *set, const struct cpu_gemm *g, unsigned threads)
 {
     const struct gemm_kind *kind = kind_of(set, g);
-    if (!g->m || !g->n || !g->k || is_vector(g))
+    if (!g->m || !g->n || !g->k || is_thin(kind, g))
         return 0;
     if (is_small(kind, g))
         return up(small_bytes(set, kind, g), 64);
@@ -406,8 +388,8 @@ static void one(const struct gemm_set *set, const struct cpu_gemm *g, struct cpu
     const struct gemm_kind *kind = kind_of(set, g);
     if (!g->k)
         scale(g);
-    else if (is_vector(g))
-        vector(kind, g, team, threads);
+    else if (is_thin(kind, g))
+        thin(kind, g, team, threads);
     else if (is_small(kind, g)) {
         const struct small s = small_plan(set, kind, g);
         small(&s, 0, true, memory);
@@ -460,18 +442,18 @@ static bool whole(const struct gemm_set *set, const struct cpu_gemm *g, unsigned
 
 uint64_t gemm_workspace(const struct gemm_set *set, const struct cpu_gemm *g, unsigned threads)
 {
-    threads = threads_for(g, threads);
+    threads = threads_for(kind_of(set, g), g, threads);
     return whole(set, g, threads) ? one_bytes(set, g, 1) * threads : one_bytes(set, g, threads);
 }
 
 void gemm_run(const struct gemm_set *set, const struct cpu_gemm *g, const struct cpu_work *work)
 {
-    const unsigned threads = threads_for(g, cpu_team_size(work->team));
+    const unsigned threads = threads_for(kind_of(set, g), g, cpu_team_size(work->team));
     if (!g->m || !g->n)
         return;
     if (whole(set, g, threads)) {
         struct many many = { set, g, work->memory, one_bytes(set, g, 1), 1, { 0 } };
-        if (g->k && !is_vector(g) && is_small(kind_of(set, g), g))
+        if (g->k && !is_thin(kind_of(set, g), g) && is_small(kind_of(set, g), g))
             many.small = small_plan(set, kind_of(set, g), g);
         many.group += g->batch / (TASKS_OF_A_THREAD * (uint64_t)threads);
         cpu_team_run(work->team, threads, several, &many, (g->batch + many.group - 1) / many.group);
