@@ -146,7 +146,6 @@ void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct
                                 const struct gemm_b *b, const struct gemm_c *c)
 {
     const bool packed = b->lane == 1 && b->step == GEMM_LANES;
-    struct gemm_fetch fetch = a->fetch ? *a->fetch : (struct gemm_fetch){ .wait = UINT64_MAX };
     TILE t = { .b = b->p, .k = k, .step_a = a->step, .step_b = b->step, .lane_b = b->lane };
     for (uint64_t j = 0; j < n; j += b->width, t.b += b->panel) {
         const uint64_t cols = n - j < b->width ? n - j : b->width;
@@ -158,7 +157,8 @@ void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct
             t.last = V(mask)(rows - (vectors - 1) * V(n));
             t.full = rows == vectors * V(n);
             t.c = (REAL *)c->p + i + j * c->ld;
-            gemm_fetch_some(&fetch);
+            if (a->fetch)
+                gemm_fetch_some(a->fetch);
             const int mode = !t.full && !a->packed ? TILE_MASKED
                              : packed              ? TILE_PACKED
                                                    : TILE_PLAIN;
