@@ -73,20 +73,9 @@ static inline cb_status cb_error_set(cb_error *err, cb_status code, const char *
     return code;
 }
 
-/**
- * cb_args_read - copies an argument struct of any version into a local one.
- *
- * @local:      receives min(args->size, local_size) bytes and zeroes after them.
- * @local_size: sizeof of the struct as this plugin knows it.
- * @size_1_0:   the smallest size that is valid, CB_..._ARGS_1_0.
- * @args:       what the caller passed.
- * @where:      the op, for the message.
- *
- * Errors: CB_INVALID_ARGUMENT (NULL, or a size that cannot be), CB_UNSUPPORTED (a field that this
- *         plugin does not know is set).
- */
-static inline cb_status cb_args_read(void *local, uint64_t local_size, uint64_t size_1_0,
-                                     const void *args, const char *where, cb_error *err)
+/* cb_args_read, where the struct is of another version, or bad. */
+static inline cb_status cb_args_read_other(void *local, uint64_t local_size, uint64_t size_1_0,
+                                           const void *args, const char *where, cb_error *err)
 {
     char msg[160] = CB_ZEROES;
     if (!args)
@@ -115,6 +104,30 @@ static inline cb_status cb_args_read(void *local, uint64_t local_size, uint64_t 
     __builtin_memset(local, 0, local_size);
     __builtin_memcpy(local, bytes, known);
     __builtin_memcpy(local, &local_size, sizeof(local_size));
+    return CB_OK;
+}
+
+/**
+ * cb_args_read - copies an argument struct of any version into a local one.
+ *
+ * @local:      receives min(args->size, local_size) bytes and zeroes after them.
+ * @local_size: sizeof of the struct as this plugin knows it.
+ * @size_1_0:   the smallest size that is valid, CB_..._ARGS_1_0.
+ * @args:       what the caller passed.
+ * @where:      the op, for the message.
+ *
+ * Errors: CB_INVALID_ARGUMENT (NULL, or a size that cannot be), CB_UNSUPPORTED (a field that this
+ *         plugin does not know is set).
+ */
+static inline cb_status cb_args_read(void *local, uint64_t local_size, uint64_t size_1_0,
+                                     const void *args, const char *where, cb_error *err)
+{
+    uint64_t size = 0;
+    if (args)
+        __builtin_memcpy(&size, args, sizeof(size));
+    if (size != local_size)
+        return cb_args_read_other(local, local_size, size_1_0, args, where, err);
+    __builtin_memcpy(local, args, local_size);
     return CB_OK;
 }
 

@@ -90,6 +90,19 @@ struct cbc_copy {
     struct cbc_operand operands[2]; /* dst and src, those that are device memory, in this order */
 };
 
+/* cb_args_read that leaves a struct of this very version where it is: *read becomes args, else
+ * local. */
+static inline cb_status cbc_args_read(const void **read, void *local, uint64_t local_size,
+                                      uint64_t size_1_0, const void *args, const char *where,
+                                      cb_error *err)
+{
+    *read = args;
+    if (args && *(const uint64_t *)args == local_size)
+        return CB_OK;
+    *read = local;
+    return cb_args_read(local, local_size, size_1_0, args, where, err);
+}
+
 cb_status cbc_check_copy_htod(const cb_copy_htod_args *args, struct cbc_copy *out, cb_error *err);
 cb_status cbc_check_copy_dtoh(const cb_copy_dtoh_args *args, struct cbc_copy *out, cb_error *err);
 cb_status cbc_check_copy_dtod(const cb_copy_dtod_args *args, struct cbc_copy *out, cb_error *err);

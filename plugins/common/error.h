@@ -8,7 +8,7 @@
 /* Fills *err (nullable) and returns code. The message becomes "where: ..."; only integers and
  * strings may be formatted, so that no locale can change it. */
 cb_status cbc_fail(cb_error *err, cb_status code, const char *where, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+    __attribute__((cold, format(printf, 4, 5)));
 
 #define cbc_invalid(err, where, ...)     cbc_fail(err, CB_INVALID_ARGUMENT, where, __VA_ARGS__)
 #define cbc_unsupported(err, where, ...) cbc_fail(err, CB_UNSUPPORTED, where, __VA_ARGS__)

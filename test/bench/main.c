@@ -85,16 +85,18 @@ static void set_threads(const struct options *o)
     }
     setenv("OPENBLAS_NUM_THREADS", text, 1);
     setenv("BLIS_NUM_THREADS", text, 1);
-    unsetenv("OPENBLAS_CORETYPE");
     omp_set_num_threads(g_threads);
 }
 
 static void load_blas(const struct options *o)
 {
     /* BLIS 0.9 counts vector units by the name of the CPU, and takes its haswell kernels where a
-     * virtual machine has a name that tells nothing. 0 is skx. */
-    if (!getenv("BLIS_ARCH_TYPE") && __builtin_cpu_supports("avx512f"))
-        setenv("BLIS_ARCH_TYPE", "0", 1);
+     * virtual machine has a name that tells nothing; 0 is skx. OpenBLAS 0.3.21 takes its oldest
+     * kernels on a model that is newer than itself. */
+    if (__builtin_cpu_supports("avx512f")) {
+        setenv("BLIS_ARCH_TYPE", "0", 0);
+        setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+    }
     blas_load("openblas", OPENBLAS_PATH, g_threads);
     blas_load("blis", BLIS_PATH, g_threads);
     if (o->blas)

@@ -450,6 +450,60 @@ static void threads_insert_pin_and_remove_at_once(void **state)
     assert_int_equal(r.total, THREADS * ROUNDS + 1);
 }
 
+enum {
+    PINNERS = 8
+};
+
+struct pinner {
+    pthread_barrier_t *all;
+    struct cbc_addr_table *table;
+    struct cbc_operand operands[3];
+    struct cbc_pin pins[3];
+    cb_status status;
+};
+
+static void *take_pins(void *arg)
+{
+    struct pinner *p = arg;
+    pthread_barrier_wait(p->all); /* side by side, so that they take different locks */
+    p->status = cbc_addr_table_pin(p->table, p->operands, 3, p->pins, "test", NULL);
+    return NULL;
+}
+
+static void pins_of_several_threads_may_be_let_go_by_another(void **state)
+{
+    struct releases r;
+    struct pinner pinners[PINNERS];
+    pthread_t threads[PINNERS];
+    pthread_barrier_t all;
+    cb_error err = test_error();
+    (void)state;
+    assert_int_equal(pthread_barrier_init(&all, NULL, PINNERS), 0);
+    struct cbc_addr_table *table = make(&r);
+    const uint64_t base = insert(table, 64, &r), other = insert(table, 64, &r);
+    for (int i = 0; i < PINNERS; i++) {
+        pinners[i] = (struct pinner){ .all = &all,
+                                      .table = table,
+                                      .operands = { operand(base, 64, 4), operand(other, 4, 4),
+                                                    operand(base + 8, 8, 8) } };
+        assert_int_equal(pthread_create(&threads[i], NULL, take_pins, &pinners[i]), 0);
+    }
+    for (int i = 0; i < PINNERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    pthread_barrier_destroy(&all);
+    for (int i = 0; i < PINNERS; i++) {
+        assert_int_equal(pinners[i].status, CB_OK);
+        if (i == PINNERS / 2)
+            TEST_OK(cbc_addr_table_remove(table, base, "test", &err), &err);
+        assert_int_equal(r.total, 0);
+        cbc_addr_table_unpin(table, pinners[i].pins, 3);
+    }
+    assert_int_equal(r.total, 1);
+    TEST_OK(cbc_addr_table_remove(table, other, "test", &err), &err);
+    assert_int_equal(r.total, 2);
+    cbc_addr_table_destroy(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +520,7 @@ int main(void)
         cmocka_unit_test(live_counts_what_is_in_the_table),
         cmocka_unit_test(a_table_that_grows_and_shrinks_finds_what_is_in_it_and_nothing_else),
         cmocka_unit_test(threads_insert_pin_and_remove_at_once),
+        cmocka_unit_test(pins_of_several_threads_may_be_let_go_by_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

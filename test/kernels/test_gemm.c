@@ -186,14 +186,15 @@ static void solve(void **state, const struct problem *p)
     kit_release();
 }
 
-/* m, n, k: edges of every tile, vectors, small ones, the largest small ones, and more steps, rows
- * and columns than one block has. */
+/* m, n, k: edges of every tile, vectors, small ones, the largest small ones, more steps, rows and
+ * columns than one block has, and a few rows or columns that are too long to be small. */
 static const uint64_t shapes[][3] = {
     { 1, 1, 1 },     { 2, 3, 1 },      { 7, 5, 3 },      { 8, 8, 8 },       { 9, 13, 17 },
     { 16, 6, 40 },   { 24, 8, 2 },     { 25, 9, 31 },    { 48, 4, 5 },      { 49, 15, 9 },
     { 33, 33, 33 },  { 65, 63, 64 },   { 1, 70, 300 },   { 70, 1, 300 },    { 1, 1, 2500 },
     { 1, 2100, 5 },  { 2100, 1, 5 },   { 3, 1, 2049 },   { 129, 130, 129 }, { 97, 200, 130 },
     { 5, 9, 50000 }, { 24, 3000, 37 }, { 400, 30, 900 }, { 30, 400, 900 },  { 257, 263, 401 },
+    { 530, 8, 501 }, { 7, 501, 601 },  { 523, 2, 2100 }, { 3, 700, 1030 },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -348,7 +349,8 @@ static void gemm_gives_the_same_bits_on_one_thread_and_three_and_at_any_address(
     static const uint64_t sizes[][4] = { { 1, 3000, 200, 1 },   { 3000, 1, 200, 1 },
                                          { 100, 90, 120, 30 },  { 300, 290, 500, 1 },
                                          { 40, 2000, 800, 1 },  { 2000, 40, 800, 1 },
-                                         { 1024, 1032, 20, 1 }, { 140, 150, 160, 20 } };
+                                         { 1024, 1032, 20, 1 }, { 140, 150, 160, 20 },
+                                         { 3000, 5, 300, 1 },   { 7, 3000, 300, 1 } };
     const struct cpu_kernels kernels = kit_kernels(state);
     for (uint64_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
         for (uint64_t v = 0; v < 3; v++) {

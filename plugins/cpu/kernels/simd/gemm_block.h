@@ -34,7 +34,7 @@ struct gemm_a {
     uint64_t step, panel; /* from one step, one panel, to the next */
     uint64_t width;       /* rows of a panel, whole vectors, at most a tile's; the last: the rest */
     bool packed;
-    const struct gemm_fetch *fetch; /* NULL: nothing */
+    struct gemm_fetch *fetch; /* NULL: nothing */
 };
 
 /* lane 1 and step GEMM_LANES is packed, and fastest. */

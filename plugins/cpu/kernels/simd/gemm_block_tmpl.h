@@ -9,6 +9,8 @@
  * B. Each size of tile is a function of its own, unrolled, so that an edge costs no more than its
  * own multiplications; only the last vector of a column is masked. */
 
+#define FETCH_A 1024u /* bytes ahead */
+
 #define TILE struct PASTE(tile_, T)
 
 TILE
@@ -65,22 +67,25 @@ PASTE(tile_run_, T)(const TILE *t, const struct gemm_c *out, const int rows, con
     V(t) sums[GEMM_NR][GEMM_MV];
 
 #pragma GCC unroll 8
-    for (int j = 0; j < cols; j++) {
+    for (int j = 0; j < cols; j++)
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++) {
-            __builtin_prefetch(t->c + (uint64_t)j * out->ld + i * V(n), 1);
+            if (!out->stream) /* such a store would have to drive the line out again */
+                __builtin_prefetch(t->c + (uint64_t)j * out->ld + i * V(n), 1);
             sums[j][i] = V(zero)();
         }
-    }
     const REAL *next_b = t->next_b;
     for (uint64_t p = 0; p < k; p++) {
         V(t) column[GEMM_MV];
         if (packed)
             __builtin_prefetch(next_b + p * GEMM_LANES, 0, 2);
 #pragma GCC unroll 4
-        for (int i = 0; i < rows; i++)
+        for (int i = 0; i < rows; i++) {
+            if (packed)
+                __builtin_prefetch(a + FETCH_A / sizeof(REAL) + i * V(n), 0, 3);
             column[i] =
                 mask && i == rows - 1 ? V(load_mask)(a + i * V(n), last) : V(load)(a + i * V(n));
+        }
         a += step_a;
 #pragma GCC unroll 8
         for (int j = 0; j < cols; j++) {
@@ -141,7 +146,6 @@ void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct
                                 const struct gemm_b *b, const struct gemm_c *c)
 {
     const bool packed = b->lane == 1 && b->step == GEMM_LANES;
-    struct gemm_fetch fetch = a->fetch ? *a->fetch : (struct gemm_fetch){ .wait = UINT64_MAX };
     TILE t = { .b = b->p, .k = k, .step_a = a->step, .step_b = b->step, .lane_b = b->lane };
     for (uint64_t j = 0; j < n; j += b->width, t.b += b->panel) {
         const uint64_t cols = n - j < b->width ? n - j : b->width;
@@ -153,7 +157,8 @@ void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct
             t.last = V(mask)(rows - (vectors - 1) * V(n));
             t.full = rows == vectors * V(n);
             t.c = (REAL *)c->p + i + j * c->ld;
-            gemm_fetch_some(&fetch);
+            if (a->fetch)
+                gemm_fetch_some(a->fetch);
             const int mode = !t.full && !a->packed ? TILE_MASKED
                              : packed              ? TILE_PACKED
                                                    : TILE_PLAIN;
@@ -165,3 +170,4 @@ void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct
 }
 
 #undef TILE
+#undef FETCH_A

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The paths of gemm: nothing but beta; a vector; small, in place; and blocked.
+/* The paths of gemm: nothing but beta; a few vectors; small, in place; and blocked.
  *
  * Blocked is Goto's scheme: kc steps of B, packed into panels one of which fits into L1, against
  * blocks of mc rows of A, packed by the thread that uses them into its L2. Tasks are rectangles of
@@ -9,14 +9,14 @@
 #include "compute_backend.h"
 #include "../../dispatch/cache.h"
 
-#define SMALL_FLOPS       (128.0 * 128 * 128) /* m*n*k up to which nothing is packed */
-#define THREAD_FLOPS      1e6                 /* m*n*k that a thread is woken for */
-#define THREAD_READS      1e5                 /* the same where all time goes into reading */
-#define TASKS_OF_A_THREAD 16u                 /* of whole matrices */
-#define B_BYTES           (4u << 20)          /* of packed B */
-#define STREAM_BYTES      (4u << 20)          /* C from which its stores pass the caches */
-#define FETCH_LEAST       24u                 /* lines at a time, of what comes next */
-#define PANELS_OF_A_TASK  16u                 /* of B, when packing */
+#define SMALL_STEPS       (128u * 128 * 128) /* m*n*k up to which nothing is packed */
+#define THREAD_STEPS      1000000u           /* m*n*k that a thread is woken for */
+#define THREAD_READS      100000u            /* the same where all time goes into reading */
+#define TASKS_OF_A_THREAD 16u                /* of whole matrices */
+#define B_BYTES           (4u << 20)         /* of packed B */
+#define STREAM_BYTES      (4u << 20)         /* C from which its stores pass the caches */
+#define FETCH_LEAST       24u                /* lines at a time, of what comes next */
+#define PANELS_OF_A_TASK  16u                /* of B, when packing */
 
 struct plan {
     uint64_t mr, kc, mc, nc; /* kc steps at a time; mc whole tiles, nc whole panels */
@@ -24,18 +24,18 @@ struct plan {
     uint64_t b_bytes, a_bytes; /* packed; a_bytes for each thread */
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
+static inline uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static uint64_t up(uint64_t x, uint64_t unit)
+static inline uint64_t up(uint64_t x, uint64_t unit)
 {
     return (x + unit - 1) / unit * unit;
 }
 
 /* The largest equal part of x, in whole units, that is at most `most` units, or one. */
-static uint64_t part(uint64_t x, uint64_t most, uint64_t unit)
+static inline __attribute__((always_inline)) uint64_t part(uint64_t x, uint64_t most, uint64_t unit)
 {
     const uint64_t units = (x + unit - 1) / unit;
     if (units <= most)
@@ -91,14 +91,6 @@ static struct gemm_region region(const void *base, uint64_t rows, uint64_t colum
     return (struct gemm_region){ base, columns, ld * size, rows * size };
 }
 
-/* m rows of A by k steps, wherever the unit stride is. */
-static struct gemm_region region_of_a(const struct cpu_gemm *g, uint64_t i, uint64_t p, uint64_t m,
-                                      uint64_t k, uint64_t size)
-{
-    const char *base = at(g->a, i * g->rs_a + p * g->cs_a, size);
-    return g->rs_a == 1 ? region(base, m, k, g->cs_a, size) : region(base, k, m, g->rs_a, size);
-}
-
 /* Spreads both regions over the last of so many tiles. */
 static void pace(struct gemm_fetch *f, uint64_t tiles)
 {
@@ -130,11 +122,25 @@ static void scale(const struct cpu_gemm *g)
     }
 }
 
-/* ---- a vector ---- */
+/* ---- a few vectors ---- */
 
-static bool is_vector(const struct cpu_gemm *g)
+/* a * b, or the largest number. */
+static uint64_t product(uint64_t a, uint64_t b)
 {
-    return g->m == 1 || g->n == 1;
+    uint64_t x;
+    return __builtin_mul_overflow(a, b, &x) ? UINT64_MAX : x;
+}
+
+static bool is_small(const struct gemm_kind *kind, const struct cpu_gemm *g)
+{
+    return kind->plain && product(product(g->m, g->n), g->k) <= SMALL_STEPS;
+}
+
+/* Whether all time goes into reading one of the matrices, which then is not packed. */
+static bool is_thin(const struct gemm_kind *kind, const struct cpu_gemm *g)
+{
+    const uint64_t thickness = least(g->m, g->n);
+    return thickness == 1 || (thickness <= GEMV_COLUMNS && !is_small(kind, g));
 }
 
 struct vectors {
@@ -155,29 +161,26 @@ static void vector_rows(void *ctx, uint64_t task, unsigned thread)
     v->kind->gemv(&some);
 }
 
-/* A row times a matrix is that matrix, turned, times a column. */
-static void vector(const struct gemm_kind *kind, const struct cpu_gemm *g, struct cpu_team *team,
-                   unsigned threads)
+/* Rows times a matrix are that matrix, turned, times columns. */
+static void thin(const struct gemm_kind *kind, const struct cpu_gemm *g, struct cpu_team *team,
+                 unsigned threads)
 {
     struct vectors v = { kind, { .k = g->k, .y = g->c, .alpha = g->alpha, .beta = g->beta }, 0 };
     struct gemv *all = &v.all;
-    if (g->n == 1) {
+    if (g->n <= g->m) {
         all->rows = g->m, all->m = g->a, all->row = g->rs_a, all->step = g->cs_a;
-        all->x = g->b, all->inc_x = g->rs_b, all->inc_y = 1;
+        all->n = g->n, all->x = g->b, all->inc_x = g->rs_b, all->next_x = g->cs_b;
+        all->inc_y = 1, all->next_y = g->ldc;
     } else {
         all->rows = g->n, all->m = g->b, all->row = g->cs_b, all->step = g->rs_b;
-        all->x = g->a, all->inc_x = g->cs_a, all->inc_y = g->ldc;
+        all->n = g->m, all->x = g->a, all->inc_x = g->cs_a, all->next_x = g->rs_a;
+        all->inc_y = g->ldc, all->next_y = 1;
     }
-    v.rows = least(up((all->rows + threads - 1) / threads, 64), GEMV_ROWS);
+    v.rows = least(up((all->rows + threads - 1) / threads, 64), GEMV_ROWS(all->n));
     cpu_team_run(team, threads, vector_rows, &v, (all->rows + v.rows - 1) / v.rows);
 }
 
 /* ---- small ---- */
-
-static bool is_small(const struct gemm_kind *kind, const struct cpu_gemm *g)
-{
-    return kind->plain && (double)g->m * (double)g->n * (double)g->k <= SMALL_FLOPS;
-}
 
 static uint64_t small_bytes(const struct gemm_set *set, const struct gemm_kind *kind,
                             const struct cpu_gemm *g)
@@ -193,8 +196,7 @@ struct small {
     struct gemm_a a;
     struct gemm_b b;
     struct gemm_c c;
-    unsigned room;           /* of a packed step of A; 0: in place */
-    struct gemm_fetch fetch; /* of the matrices after the first */
+    unsigned room; /* of a packed step of A; 0: in place */
 };
 
 static struct small small_plan(const struct gemm_set *set, const struct gemm_kind *kind,
@@ -202,7 +204,7 @@ static struct small small_plan(const struct gemm_set *set, const struct gemm_kin
 {
     const unsigned room = g->rs_a == 1 ? 0 : set->mv * kind->type->vector;
     const uint64_t width = height(set, kind, g->m), nr = part(g->n, set->nr, 1);
-    struct small s = {
+    return (struct small){
         .kind = kind,
         .g = g,
         .a = { .step = room ? room : g->cs_a,
@@ -213,40 +215,50 @@ static struct small small_plan(const struct gemm_set *set, const struct gemm_kin
         .c = { NULL, g->ldc, g->alpha, g->beta, false },
         .room = room,
     };
-    if (g->batch == 1)
-        return s;
-    s.fetch.region[0] = region_of_a(g, 0, 0, g->m, g->k, kind->size);
-    s.fetch.region[1] = g->rs_b == 1 ? region(g->b, g->k, g->n, g->cs_b, kind->size)
-                                     : region(g->b, g->n, g->k, g->rs_b, kind->size);
-    for (int r = 0; r < 2; r++) /* a shared matrix is there already */
-        s.fetch.region[r].columns *= (r ? g->stride_b : g->stride_a) != 0;
-    pace(&s.fetch, ((g->m + width - 1) / width) * ((g->n + nr - 1) / nr));
-    return s;
 }
 
-/* Number i of the batch, and the next is fetched. */
-static void small(const struct small *s, uint64_t i, bool last, void *memory)
+/* What is fetched while a matrix of a batch is multiplied: the next one, from number 0's place. */
+static struct gemm_fetch small_fetch(const struct small *s)
 {
     const struct cpu_gemm *g = s->g;
-    const uint64_t size = s->kind->size, next_a = (i + 1) * g->stride_a,
-                   next_b = (i + 1) * g->stride_b;
-    struct gemm_fetch fetch = s->fetch;
-    struct gemm_a a = s->a;
-    struct gemm_b b = s->b;
-    struct gemm_c c = s->c;
-    a.p = at(g->a, i * g->stride_a, size);
-    b.p = at(g->b, i * g->stride_b, size);
-    c.p = (char *)at(g->c, i * g->stride_c, size);
-    if (!last) {
-        fetch.region[0].p += next_a * size;
-        fetch.region[1].p += next_b * size;
-        a.fetch = &fetch;
-    }
+    const uint64_t size = s->kind->size, a = s->a.width, b = s->b.width;
+    struct gemm_fetch fetch = {
+        .region = { g->rs_a == 1 ? region(g->a, g->m, g->k, g->cs_a, size)
+                                 : region(g->a, g->k, g->m, g->rs_a, size),
+                    g->rs_b == 1 ? region(g->b, g->k, g->n, g->cs_b, size)
+                                 : region(g->b, g->n, g->k, g->rs_b, size) },
+    };
+    for (int r = 0; r < 2; r++) /* a shared matrix is there already */
+        fetch.region[r].columns *= (r ? g->stride_b : g->stride_a) != 0;
+    pace(&fetch, ((g->m + a - 1) / a) * ((g->n + b - 1) / b));
+    return fetch;
+}
+
+/* Number i of the batch. */
+static void small(struct small *s, uint64_t i, struct gemm_fetch *fetch, void *memory)
+{
+    const struct cpu_gemm *g = s->g;
+    const uint64_t size = s->kind->size;
+    s->a.p = at(g->a, i * g->stride_a, size);
+    s->b.p = at(g->b, i * g->stride_b, size);
+    s->c.p = (char *)at(g->c, i * g->stride_c, size);
+    s->a.fetch = fetch;
     if (s->room) {
-        s->kind->pack(memory, s->room, (unsigned)a.width, g->m, g->k, a.p, g->rs_a, g->cs_a);
-        a.p = memory;
+        s->kind->pack(memory, s->room, (unsigned)s->a.width, g->m, g->k, s->a.p, g->rs_a, g->cs_a);
+        s->a.p = memory;
     }
-    s->kind->type->block(g->m, g->n, g->k, &a, &b, &c);
+    s->kind->type->block(g->m, g->n, g->k, &s->a, &s->b, &s->c);
+}
+
+/* The same while the next is fetched. */
+static void small_and_next(struct small *s, const struct gemm_fetch *first, uint64_t i,
+                           void *memory)
+{
+    const uint64_t size = s->kind->size;
+    struct gemm_fetch fetch = *first;
+    fetch.region[0].p += (i + 1) * s->g->stride_a * size;
+    fetch.region[1].p += (i + 1) * s->g->stride_b * size;
+    small(s, i, &fetch, memory);
 }
 
 /* ---- blocked ---- */
@@ -260,7 +272,6 @@ struct job {
     uint64_t jc, nb, pc, kb; /* where in n and k, and how much of it */
     uint64_t width;          /* of a panel of B */
     uint64_t pieces, piece;  /* of nb: how many, and columns of one */
-    unsigned threads;
     bool stream;
 };
 
@@ -288,21 +299,6 @@ static struct gemm_b panels_of_b(const struct job *job, uint64_t j)
                             job->width };
 }
 
-/* What of A a task will pack. */
-static struct gemm_region wanted_by(const struct job *job, uint64_t task)
-{
-    const struct cpu_gemm *g = job->g;
-    uint64_t i = task / job->pieces * job->plan.mc, p = job->pc;
-    if (i >= g->m) {
-        i = 0;
-        p += job->kb;
-    }
-    if (p >= g->k)
-        return (struct gemm_region){ NULL, 0, 0, 0 };
-    return region_of_a(g, i, p, least(job->plan.mc, g->m - i), least(job->kb, g->k - p),
-                       job->kind->size);
-}
-
 /* A rectangle of C: mc rows by a piece of the columns. */
 static void multiply(void *ctx, uint64_t task, unsigned thread)
 {
@@ -317,19 +313,15 @@ static void multiply(void *ctx, uint64_t task, unsigned thread)
                               g->ldc, g->alpha, job->pc ? 1 : g->beta, job->stream };
     const char *rows = at(g->a, i * g->rs_a + job->pc * g->cs_a, job->kind->size);
     struct gemm_a a = { .p = rows, .step = g->cs_a, .panel = width, .width = width };
-    struct gemm_fetch next = { 0 };
     if (!plan->a_in_place) {
         char *packed = job->a_packed + thread * plan->a_bytes;
         job->kind->pack(packed, (unsigned)plan->mr, (unsigned)width, m, job->kb, rows, g->rs_a,
                         g->cs_a);
-        next.region[0] = wanted_by(job, task + job->threads); /* by this thread */
-        pace(&next, ((m + width - 1) / width) * ((n + b.width - 1) / b.width));
         a = (struct gemm_a){ .p = packed,
                              .step = plan->mr,
                              .panel = plan->mr * job->kb,
                              .width = width,
-                             .packed = true,
-                             .fetch = &next };
+                             .packed = true };
     }
     job->kind->type->block(m, n, job->kb, &a, &b, &c);
 }
@@ -358,9 +350,7 @@ static bool may_stream(const struct gemm_kind *kind, const struct cpu_gemm *g,
 static void blocked(const struct gemm_set *set, const struct gemm_kind *kind,
                     const struct cpu_gemm *g, struct cpu_team *team, unsigned threads, char *memory)
 {
-    struct job job = {
-        .set = set, .kind = kind, .g = g, .threads = threads, .plan = plan_of(set, kind, g)
-    };
+    struct job job = { .set = set, .kind = kind, .g = g, .plan = plan_of(set, kind, g) };
     const struct plan *plan = &job.plan;
     const uint64_t rows = (g->m + plan->mc - 1) / plan->mc;
     job.b_packed = memory;
@@ -382,17 +372,17 @@ static void blocked(const struct gemm_set *set, const struct gemm_kind *kind,
 
 /* ---- one matrix, and many ---- */
 
-static unsigned threads_for(const struct cpu_gemm *g, unsigned most)
+static unsigned threads_for(const struct gemm_kind *kind, const struct cpu_gemm *g, unsigned most)
 {
-    const double flops = (double)g->m * (double)g->n * (double)g->k * (double)g->batch;
-    const double each = is_vector(g) ? THREAD_READS : THREAD_FLOPS;
-    return flops < each * most ? 1 + (unsigned)(flops / each) : most;
+    const uint64_t steps = product(product(product(g->m, g->n), g->k), g->batch);
+    const uint64_t each = is_thin(kind, g) ? THREAD_READS * least(g->m, g->n) : THREAD_STEPS;
+    return steps <= each ? 1 : (unsigned)least(1 + steps / each, most);
 }
 
-static uint64_t one_bytes(const struct gemm_set *set, const struct cpu_gemm *g, unsigned threads)
+static uint64_t one_bytes(const struct gemm_set *set, const struct gemm_kind *kind,
+                          const struct cpu_gemm *g, unsigned threads)
 {
-    const struct gemm_kind *kind = kind_of(set, g);
-    if (!g->m || !g->n || !g->k || is_vector(g))
+    if (!g->m || !g->n || !g->k || is_thin(kind, g))
         return 0;
     if (is_small(kind, g))
         return up(small_bytes(set, kind, g), 64);
@@ -400,25 +390,23 @@ static uint64_t one_bytes(const struct gemm_set *set, const struct cpu_gemm *g, 
     return plan.b_bytes + plan.a_bytes * threads;
 }
 
-static void one(const struct gemm_set *set, const struct cpu_gemm *g, struct cpu_team *team,
-                unsigned threads, char *memory)
+static void one(const struct gemm_set *set, const struct gemm_kind *kind, const struct cpu_gemm *g,
+                struct cpu_team *team, unsigned threads, char *memory)
 {
-    const struct gemm_kind *kind = kind_of(set, g);
     if (!g->k)
         scale(g);
-    else if (is_vector(g))
-        vector(kind, g, team, threads);
+    else if (is_thin(kind, g))
+        thin(kind, g, team, threads);
     else if (is_small(kind, g)) {
-        const struct small s = small_plan(set, kind, g);
-        small(&s, 0, true, memory);
+        struct small s = small_plan(set, kind, g);
+        small(&s, 0, NULL, memory);
     } else
         blocked(set, kind, g, team, threads, memory);
 }
 
 /* The matrix number i. */
-static struct cpu_gemm number(const struct gemm_set *set, const struct cpu_gemm *g, uint64_t i)
+static struct cpu_gemm number(const struct gemm_kind *kind, const struct cpu_gemm *g, uint64_t i)
 {
-    const struct gemm_kind *kind = kind_of(set, g);
     struct cpu_gemm one = *g;
     if (g->k) {
         one.a = at(g->a, i * g->stride_a, kind->size);
@@ -428,13 +416,17 @@ static struct cpu_gemm number(const struct gemm_set *set, const struct cpu_gemm 
     return one;
 }
 
+/* Matrices that a thread takes whole. */
 struct many {
     const struct gemm_set *set;
+    const struct gemm_kind *kind;
     const struct cpu_gemm *g;
     char *memory;
     uint64_t bytes; /* of it, for each thread */
     uint64_t group; /* matrices of a task */
-    struct small small;
+    bool are_small;
+    struct small small;      /* where they are */
+    struct gemm_fetch fetch; /* then, too */
 };
 
 static void several(void *ctx, uint64_t task, unsigned thread)
@@ -442,47 +434,62 @@ static void several(void *ctx, uint64_t task, unsigned thread)
     const struct many *many = ctx;
     const uint64_t end = least((task + 1) * many->group, many->g->batch);
     char *memory = many->memory + thread * many->bytes;
+    struct small s = many->small;
     for (uint64_t i = task * many->group; i < end; i++) {
-        if (many->small.kind) {
-            small(&many->small, i, i + 1 == many->g->batch, memory);
-            continue;
+        if (!many->are_small) {
+            const struct cpu_gemm g = number(many->kind, many->g, i);
+            one(many->set, many->kind, &g, NULL, 1, memory);
+        } else if (i + 1 < many->g->batch) {
+            small_and_next(&s, &many->fetch, i, memory);
+        } else {
+            small(&s, i, NULL, memory);
         }
-        const struct cpu_gemm g = number(many->set, many->g, i);
-        one(many->set, &g, NULL, 1, memory);
     }
 }
 
 /* Whether a thread takes whole matrices: there are enough of them, or they are too small to cut. */
-static bool whole(const struct gemm_set *set, const struct cpu_gemm *g, unsigned threads)
+static bool whole(const struct gemm_kind *kind, const struct cpu_gemm *g, unsigned threads)
 {
-    return g->batch > 1 && (g->batch >= 4 * (uint64_t)threads || is_small(kind_of(set, g), g));
+    return g->batch > 1 && (g->batch >= 4 * (uint64_t)threads || is_small(kind, g));
+}
+
+static void run_many(const struct gemm_set *set, const struct gemm_kind *kind,
+                     const struct cpu_gemm *g, struct cpu_team *team, unsigned threads,
+                     char *memory)
+{
+    struct many many = { .set = set, .kind = kind, .g = g, .memory = memory };
+    many.bytes = one_bytes(set, kind, g, 1);
+    many.group = 1 + g->batch / (TASKS_OF_A_THREAD * (uint64_t)threads);
+    many.are_small = g->k && !is_thin(kind, g) && is_small(kind, g);
+    if (many.are_small) {
+        many.small = small_plan(set, kind, g);
+        many.fetch = small_fetch(&many.small);
+    }
+    cpu_team_run(team, threads, several, &many, (g->batch + many.group - 1) / many.group);
 }
 
 uint64_t gemm_workspace(const struct gemm_set *set, const struct cpu_gemm *g, unsigned threads)
 {
-    threads = threads_for(g, threads);
-    return whole(set, g, threads) ? one_bytes(set, g, 1) * threads : one_bytes(set, g, threads);
+    const struct gemm_kind *kind = kind_of(set, g);
+    threads = threads_for(kind, g, threads);
+    return whole(kind, g, threads) ? one_bytes(set, kind, g, 1) * threads
+                                   : one_bytes(set, kind, g, threads);
 }
 
 void gemm_run(const struct gemm_set *set, const struct cpu_gemm *g, const struct cpu_work *work)
 {
-    const unsigned threads = threads_for(g, cpu_team_size(work->team));
+    const struct gemm_kind *kind = kind_of(set, g);
+    const unsigned threads = threads_for(kind, g, cpu_team_size(work->team));
     if (!g->m || !g->n)
         return;
-    if (whole(set, g, threads)) {
-        struct many many = { set, g, work->memory, one_bytes(set, g, 1), 1, { 0 } };
-        if (g->k && !is_vector(g) && is_small(kind_of(set, g), g))
-            many.small = small_plan(set, kind_of(set, g), g);
-        many.group += g->batch / (TASKS_OF_A_THREAD * (uint64_t)threads);
-        cpu_team_run(work->team, threads, several, &many, (g->batch + many.group - 1) / many.group);
-        return;
-    }
     if (g->batch == 1) {
-        one(set, g, work->team, threads, work->memory);
-        return;
-    }
-    for (uint64_t i = 0; i < g->batch; i++) {
-        const struct cpu_gemm next = number(set, g, i);
-        one(set, &next, work->team, threads, work->memory);
+        one(set, kind, g, work->team, threads, work->memory);
+    } else if (whole(kind, g, threads)) {
+        run_many(set, kind, g, work->team, threads, work->memory);
+    } else {
+        for (uint64_t i = 0; i < g->batch; i++) {
+            const struct cpu_gemm next = number(kind, g, i);
+            one(set, kind, &next, work->team, threads, work->memory);
+        }
     }
 }

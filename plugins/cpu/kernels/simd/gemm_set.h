@@ -14,17 +14,26 @@ struct gemm_type {
     unsigned vector; /* elements of a vector */
 };
 
-/* y := alpha * M * x + beta * y; M is rows x k, and has at most GEMV_ROWS. One of row and step
- * is 1. Both constants are whole vectors. */
-#define GEMV_ROWS  2048
-#define GEMV_STEPS 2048
+/* Y := alpha * M * X + beta * Y; M is rows x k, X k x n, rows at most GEMV_ROWS(n), n at most
+ * GEMV_COLUMNS. One of row and step is 1. Sums and a block of X have GEMV_ROOM elements each. */
+#define GEMV_COLUMNS 8
+#define GEMV_ROOM    4096u
+#define GEMV_ROWS(n) (GEMV_ROOM / ((n) == 1 ? 2 : GEMV_COLUMNS))
 
 struct gemv {
-    uint64_t rows, k;
+    uint64_t rows, k, n;
     const void *m, *x;
     void *y;
     uint64_t row, step, inc_x, inc_y; /* elements */
+    uint64_t next_x, next_y;          /* from one column to the next */
     double alpha, beta;
+};
+
+/* The part of it that stays in L1: columns of X and of sums are `room` elements apart. */
+struct gemv_block {
+    uint64_t rows, steps, n, room;
+    const void *x;
+    void *sums;
 };
 
 /* A type in memory, and what becomes of it. */
