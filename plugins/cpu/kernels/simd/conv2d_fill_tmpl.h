@@ -21,18 +21,24 @@ static inline void fill_zeros(float *to, uint64_t n)
     f32_store_mask(to, f32_mask(n), f32_zero());
 }
 
-static inline void fill_next(float *to, uint64_t n, const float *src)
+static inline void fill_next(float *to, uint64_t n, const float *src, uint64_t ahead)
 {
-    for (; n >= f32_n; n -= f32_n, to += f32_n, src += f32_n)
+    for (; n >= f32_n; n -= f32_n, to += f32_n, src += f32_n) {
+        vec_prefetch(src + ahead);
         f32_store(to, f32_load(src));
+    }
+    vec_prefetch(src + ahead);
     if (n)
         f32_store_mask(to, f32_mask(n), f32_load_mask(src, f32_mask(n)));
 }
 
-static inline void fill_second(float *to, uint64_t n, const float *src)
+static inline void fill_second(float *to, uint64_t n, const float *src, uint64_t ahead)
 {
-    for (; n > f32_n; n -= f32_n, to += f32_n, src += 2 * f32_n)
+    for (; n > f32_n; n -= f32_n, to += f32_n, src += 2 * f32_n) {
+        vec_prefetch(src + ahead);
+        vec_prefetch(src + ahead + f32_n);
         f32_store(to, even(f32_load(src), f32_load(src + f32_n)));
+    }
     const uint64_t all = 2 * n - 1, low = all < f32_n ? all : f32_n;
     f32_t high = f32_zero();
     if (all > low)
@@ -41,19 +47,19 @@ static inline void fill_second(float *to, uint64_t n, const float *src)
 }
 
 static void fill(float *row, uint64_t rows, uint64_t length, uint64_t zeros, uint64_t count,
-                 const float *src, uint64_t src_row, uint64_t stride)
+                 const float *src, uint64_t src_row, uint64_t stride, uint64_t ahead)
 {
     if (stride == 1 && count == length && src_row == length) {
-        fill_next(row, rows * length, src);
+        fill_next(row, rows * length, src, ahead);
         return;
     }
     for (uint64_t i = 0; i < rows; i++, row += length, src += src_row) {
         if (zeros)
             fill_zeros(row, zeros);
         if (stride == 1)
-            fill_next(row + zeros, count, src);
+            fill_next(row + zeros, count, src, ahead);
         else if (stride == 2 && count)
-            fill_second(row + zeros, count, src);
+            fill_second(row + zeros, count, src, ahead);
         else
             for (uint64_t x = 0; x < count; x++)
                 row[zeros + x] = src[x * stride];

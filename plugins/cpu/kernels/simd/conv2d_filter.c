@@ -9,13 +9,14 @@
 
 #include "../../dispatch/cache.h"
 
-#define THREAD_FLOPS 1e6  /* multiplications that a thread is woken for */
-#define FEW_TASKS    16u  /* fewer are divided */
-#define FEW_LANES    8u   /* gradients of a group that do not fill vectors: pixels do */
-#define PANELS       4u   /* of gradients, in a task */
-#define PIXELS       512u /* of a block, at most */
+#define THREAD_FLOPS 1e6 /* multiplications that a thread is woken for */
+#define FEW_TASKS    8u  /* fewer are divided */
+#define PARTS_BYTES  (8u << 20)
+#define FEW_LANES    8u /* gradients of a group that do not fill vectors: pixels do */
+#define PANELS       4u /* of gradients, in a task */
+#define PIXELS       512u
 #define DOT_PIXELS   2048u
-#define JOIN_PIXELS  256u
+#define JOIN_PIXELS  512u
 
 struct plan {
     const struct conv2d_set *set;
@@ -44,12 +45,16 @@ static void plan_blocks(struct plan *p)
     const struct conv2d_block all = { 0, 1, 0, v->y.out, 0, v->x.out };
     const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, 0);
     const struct conv2d_sheet t = conv2d_sheet(v, &all, &k, false);
-    const uint64_t tile = (uint64_t)set->vector * set->vectors;
+    const uint64_t tile = (uint64_t)set->vector * set->lanes;
     const uint64_t each = k.cn * t.x.count * t.y.count + (p->dots ? 0 : p->piece);
     const uint64_t most =
-        conv2d_least(cpu_caches()->l2 / 4 / sizeof(float) / each, p->dots ? DOT_PIXELS : PIXELS);
-    p->blocks = conv2d_blocks(v, most > tile ? most : tile, p->dots ? set->vector : 1, 1,
-                              p->dots ? 0 : JOIN_PIXELS);
+        conv2d_least(cpu_caches()->l2 / 2 / sizeof(float) / each, p->dots ? DOT_PIXELS : PIXELS);
+    const struct conv2d_grain g = { .vector = p->dots ? set->vector : 1,
+                                    .vectors = 1,
+                                    .fixed = p->dots ? 2 : 16,
+                                    .most = most > tile ? most : tile,
+                                    .join = p->dots ? 0 : JOIN_PIXELS };
+    p->blocks = conv2d_blocks(v, &g);
 }
 
 static struct plan plan_of(const struct conv2d_set *set, const struct cpu_conv2d *g,
@@ -59,13 +64,13 @@ static struct plan plan_of(const struct conv2d_set *set, const struct cpu_conv2d
     const struct conv2d_view *v = &p.view;
     const double flops = (double)g->n * (double)g->p * (double)g->q * (double)g->k *
                          (double)g->c_group * (double)g->r * (double)g->s;
-    const uint64_t room = (uint64_t)set->vectors * set->vector;
+    const uint64_t room = (uint64_t)set->lanes * set->vector;
     p.dots = v->columns < FEW_LANES;
-    p.width = conv2d_part(v->columns, set->vectors, set->vector);
+    p.width = conv2d_part(v->columns, set->lanes, set->vector);
     p.piece = p.dots ? v->columns : conv2d_part(v->columns, PANELS, p.width);
     p.pieces = conv2d_ceil(v->columns, p.piece);
     p.ld = conv2d_ceil(p.piece, set->vector) * set->vector;
-    p.chunks = conv2d_chunks(v, cpu_caches()->l1d / 2 / (GEMM_LANES * sizeof(float)));
+    p.chunks = conv2d_chunks(v, cpu_caches()->l1d / 4 / (GEMM_LANES * sizeof(float)));
     plan_blocks(&p);
 
     const struct conv2d_block b = conv2d_block(v, &p.blocks, 0);
@@ -73,8 +78,13 @@ static struct plan plan_of(const struct conv2d_set *set, const struct cpu_conv2d
     const struct conv2d_sheet t = conv2d_sheet(v, &b, &k, false);
     const uint64_t tasks = v->groups * p.pieces * p.chunks.count,
                    panels = conv2d_ceil(p.piece, p.width);
-    p.parts = tasks < FEW_TASKS ? conv2d_least(FEW_TASKS / tasks, p.blocks.count) : 1;
     p.sums_bytes = bytes_of(conv2d_steps(&k) * p.ld);
+    p.parts = 1;
+    if (tasks < FEW_TASKS) {
+        const uint64_t fit = PARTS_BYTES / (tasks * p.sums_bytes);
+        p.parts = conv2d_least(FEW_TASKS / tasks, p.blocks.count);
+        p.parts = fit < p.parts ? fit + !fit : p.parts;
+    }
     p.sheet_bytes = bytes_of(k.cn * t.channel + set->vector);
     p.offsets_bytes = bytes_of(conv2d_steps(&k));
     p.grad_bytes = p.dots ? 0 : bytes_of(panels * b.nn * b.pp * b.qq * room);
@@ -127,13 +137,12 @@ static void pack_gradients(const struct plan *p, const struct cell *c, const str
                            float *to)
 {
     const struct conv2d_view *v = &p->view;
-    const unsigned room = p->set->vectors * p->set->vector;
+    const unsigned room = p->set->lanes * p->set->vector;
     const uint64_t pixels = b->pp * b->qq;
     for (uint64_t j = 0; j < c->jn; j += p->width) {
-        const unsigned lanes = (unsigned)conv2d_least(p->width, c->jn - j);
+        const uint64_t lanes = conv2d_least(p->width, c->jn - j);
         for (uint64_t i = 0; i < b->nn; i++, to += pixels * room)
-            p->set->pack(to, room, lanes, lanes, pixels, gradient_at(v, c, b, i) + j * v->plane,
-                         v->plane, 1);
+            p->set->lay(to, lanes, pixels, gradient_at(v, c, b, i) + j * v->plane, v->plane);
     }
 }
 
@@ -186,7 +195,7 @@ static void add_block(const struct plan *p, const struct cell *c, uint64_t block
                               .sums = sums,
                               .ld = p->ld,
                               .add = add };
-    conv2d_offsets(&t, &c->k, offsets);
+    conv2d_offsets(v, &t, &c->k, offsets);
     conv2d_fill(v, c->group, &b, &c->k, &t, sheet, p->set->fill);
     if (p->dots) {
         x.grad = gradient_at(v, c, &b, 0);

@@ -2,7 +2,8 @@
 /* conv2d_pairs and conv2d_turn of one instruction set. A tile has a few taps at a time, each a
  * pointer that walks along the pixels; at the end the last tap is taken more than once. */
 
-#define PAIR_ROOM (CONV_VECTORS * f32_n) /* of a packed pixel */
+#define PAIR_ROOM (CONV_LANES * f32_n) /* of a packed pixel */
+#define LAY_AHEAD 32                   /* pixels */
 
 struct pairs_tile {
     const float *grad, *tap[8];
@@ -13,43 +14,49 @@ struct pairs_tile {
 
 /* Gradients are the lanes of vectors. */
 static inline __attribute__((always_inline)) void pair_tile(const struct pairs_tile *x,
-                                                            const int rows, const int taps)
+                                                            const int rows)
 {
-    const float *grad = x->grad, *tap[8];
+    enum {
+        taps = CONV_TAPS
+    };
+    const float *grad = x->grad, *tap[taps];
     const uint64_t pixels = x->pixels;
-    f32_t sums[8][CONV_VECTORS];
+    f32_t sums[taps][CONV_LANES];
 #pragma GCC unroll 8
     for (int j = 0; j < taps; j++) {
         tap[j] = x->tap[j];
-#pragma GCC unroll 3
+#pragma GCC unroll 4
         for (int i = 0; i < rows; i++)
             sums[j][i] = x->add ? f32_load(x->sums[j] + i * f32_n) : f32_zero();
     }
     for (uint64_t p = 0; p < pixels; p++, grad += PAIR_ROOM) {
-        f32_t lanes[CONV_VECTORS];
-#pragma GCC unroll 3
+        f32_t lanes[CONV_LANES];
+#pragma GCC unroll 4
         for (int i = 0; i < rows; i++)
             lanes[i] = f32_load(grad + i * f32_n);
 #pragma GCC unroll 8
         for (int j = 0; j < taps; j++) {
             const f32_t pixel = f32_set1(tap[j][p]);
-#pragma GCC unroll 3
+#pragma GCC unroll 4
             for (int i = 0; i < rows; i++)
                 sums[j][i] = f32_fma(lanes[i], pixel, sums[j][i]);
         }
     }
 #pragma GCC unroll 8
     for (int j = 0; j < taps; j++)
-#pragma GCC unroll 3
+#pragma GCC unroll 4
         for (int i = 0; i < rows; i++)
             f32_store(x->sums[j] + i * f32_n, sums[j][i]);
 }
 
 /* Pixels are. Gradient i adds to sums[j][i]; they are x->ld apart. */
 static inline __attribute__((always_inline)) void dot_tile(const struct pairs_tile *x,
-                                                           const int grads, const int taps)
+                                                           const int grads)
 {
-    f32_t sums[8][3];
+    enum {
+        taps = CONV_DOT_TAPS
+    };
+    f32_t sums[taps][3];
 #pragma GCC unroll 8
     for (int j = 0; j < taps; j++)
 #pragma GCC unroll 3
@@ -70,7 +77,7 @@ static inline __attribute__((always_inline)) void dot_tile(const struct pairs_ti
                 sums[j][i] = f32_fma(lanes[i], pixel, sums[j][i]);
         }
     }
-    float total[8][3];
+    float total[taps][3];
 #pragma GCC unroll 8
     for (int j = 0; j < taps; j++)
 #pragma GCC unroll 3
@@ -81,30 +88,58 @@ static inline __attribute__((always_inline)) void dot_tile(const struct pairs_ti
             x->sums[j][i] = total[j][i];
 }
 
+/* Packs gradients, ld apart, as lanes of pixels. Their rows are too many to be streams that the
+ * processor sees, so each is fetched a little ahead. */
+static void lay(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld)
+{
+    for (uint64_t p = 0; p < pixels; p += f32_n, to += f32_n * PAIR_ROOM) {
+        const uint64_t some = pixels - p < f32_n ? pixels - p : f32_n;
+        const f32_m mask = f32_mask(some);
+        for (uint64_t i = 0; i < lanes; i += TURN_f32) {
+            float turned[f32_n * TURN_f32];
+            f32_t rows[TURN_f32];
+#pragma GCC unroll 8
+            for (uint64_t r = 0; r < TURN_f32; r++) {
+                const float *row = grad + (i + r < lanes ? i + r : lanes - 1) * ld + p;
+                vec_prefetch(row + LAY_AHEAD);
+                rows[r] = f32_load_mask(row, mask);
+            }
+            if (some == f32_n) {
+                turn_f32(rows, to + i, PAIR_ROOM);
+                continue;
+            }
+            turn_f32(rows, turned, TURN_f32);
+            for (uint64_t s = 0; s < some; s++)
+                memcpy(to + s * PAIR_ROOM + i, turned + s * TURN_f32, sizeof(float) * TURN_f32);
+        }
+    }
+}
+
 typedef void pairs_fn(const struct pairs_tile *x);
 
-#define PAIR_FN(rows, taps)                                                                        \
+#define PAIR_FN(rows)                                                                              \
     static void pair_##rows(const struct pairs_tile *x)                                            \
     {                                                                                              \
-        pair_tile(x, rows, taps);                                                                  \
+        pair_tile(x, rows);                                                                        \
     }
-#define PAIR_ITEM(rows, taps) [rows] = pair_##rows,
-#define DOT_FN(grads, taps)                                                                        \
+#define PAIR_ITEM(rows) [rows] = pair_##rows,
+#define DOT_FN(grads)                                                                              \
     static void dot_##grads(const struct pairs_tile *x)                                            \
     {                                                                                              \
-        dot_tile(x, grads, taps);                                                                  \
+        dot_tile(x, grads);                                                                        \
     }
-#define DOT_ITEM(grads, taps) [grads] = dot_##grads,
+#define DOT_ITEM(grads) [grads] = dot_##grads,
 CONV_PAIRS(PAIR_FN)
 CONV_DOTS(DOT_FN)
 static pairs_fn *const pairs[] = { CONV_PAIRS(PAIR_ITEM) };
 static pairs_fn *const dots[] = { CONV_DOTS(DOT_ITEM) };
 
-/* The taps from t on, and gradient j. */
-static struct pairs_tile pairs_tile(const struct conv2d_pairs *x, uint64_t t, uint64_t j)
+/* So many taps from t on, and gradient j. */
+static struct pairs_tile pairs_tile(const struct conv2d_pairs *x, uint64_t t, uint64_t j,
+                                    uint64_t taps)
 {
     struct pairs_tile tile = { .pixels = x->pixels, .ld = x->grad_ld, .add = x->add };
-    for (uint64_t i = 0; i < CONV_TAPS; i++) {
+    for (uint64_t i = 0; i < taps; i++) {
         const uint64_t tap = t + i < x->taps ? t + i : x->taps - 1;
         tile.tap[i] = x->sheet + x->offsets[tap];
         tile.sums[i] = x->sums + tap * x->ld + j;
@@ -117,7 +152,7 @@ static void pair(const struct conv2d_pairs *x)
     for (uint64_t j = 0, panel = 0; j < x->gradients; j += x->width, panel++) {
         const uint64_t lanes = x->gradients - j < x->width ? x->gradients - j : x->width;
         for (uint64_t t = 0; t < x->taps; t += CONV_TAPS) {
-            struct pairs_tile tile = pairs_tile(x, t, j);
+            struct pairs_tile tile = pairs_tile(x, t, j, CONV_TAPS);
             tile.grad = x->grad + panel * x->pixels * PAIR_ROOM;
             pairs[(lanes + f32_n - 1) / f32_n](&tile);
         }
@@ -126,9 +161,9 @@ static void pair(const struct conv2d_pairs *x)
 
 static void dot(const struct conv2d_pairs *x)
 {
-    for (uint64_t t = 0; t < x->taps; t += CONV_TAPS)
+    for (uint64_t t = 0; t < x->taps; t += CONV_DOT_TAPS)
         for (uint64_t j = 0; j < x->gradients; j += 3) {
-            struct pairs_tile tile = pairs_tile(x, t, j);
+            struct pairs_tile tile = pairs_tile(x, t, j, CONV_DOT_TAPS);
             tile.grad = x->grad + j * x->grad_ld;
             dots[x->gradients - j < 3 ? x->gradients - j : 3](&tile);
         }

@@ -16,6 +16,7 @@ product_tile(const struct conv2d_product *x, uint64_t at, const int rows, const 
     const uint32_t *offsets = x->offsets;
     const uint64_t ld = x->ld, steps = x->steps;
     float *c = x->c + at;
+    const uint64_t next = steps * GEMM_LANES; /* panel */
     f32_t nan = f32_zero();
     f32_t sums[CONV_COLUMNS][CONV_HIGH];
     f32_m mask[CONV_HIGH];
@@ -30,6 +31,7 @@ product_tile(const struct conv2d_product *x, uint64_t at, const int rows, const 
                 x->add ? f32_load_mask(c + (uint64_t)j * ld + i * f32_n, mask[i]) : f32_zero();
     for (uint64_t t = 0; t < steps; t++, b += GEMM_LANES) {
         const float *a = sheet + offsets[t];
+        vec_prefetch_l2(b + next);
         f32_t pixels[CONV_HIGH];
 #pragma GCC unroll 8
         for (int i = 0; i < rows; i++)
@@ -64,6 +66,14 @@ CONV_TILES(PRODUCT_FN)
 #define PRODUCT_ITEM(rows, cols) [rows][cols] = product_##rows##x##cols,
 static product_fn *const products[CONV_HIGH + 1][CONV_COLUMNS + 1] = { CONV_TILES(PRODUCT_ITEM) };
 
+/* Of a wide tile, with so many to come: a tile of one vector would wait for its multiplications. */
+static inline uint64_t product_rows(uint64_t vectors)
+{
+    if (CONV_VECTORS > 2 && vectors > 1 && vectors % CONV_VECTORS == 1)
+        return CONV_VECTORS - 1;
+    return vectors < CONV_VECTORS ? vectors : CONV_VECTORS;
+}
+
 static bool multiply(const struct conv2d_product *x)
 {
     bool nan = false;
@@ -72,7 +82,7 @@ static bool multiply(const struct conv2d_product *x)
         if (x->columns < CONV2D_WIDE)
             rows = vectors > CONV_HIGH / 2 ? CONV_HIGH : CONV_HIGH / 2;
         else
-            rows = vectors < CONV_VECTORS ? vectors : CONV_VECTORS;
+            rows = product_rows(vectors);
         nan |= products[rows][x->columns](x, at);
     }
     return nan;

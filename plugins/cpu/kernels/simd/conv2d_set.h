@@ -27,7 +27,7 @@ struct conv2d_product {
 };
 
 /* sums[t*ld + j] := or += the sum over pixels of tap t, as above, times gradient j: in packed
- * panels of `width` lanes with room for conv2d_set.vectors vectors; or as they lie, grad_ld apart.
+ * panels of `width` lanes with room for conv2d_set.lanes vectors; or as they lie, grad_ld apart.
  * Sums of the lanes up to a whole vector may be written. */
 struct conv2d_pairs {
     uint64_t pixels, taps, gradients;
@@ -53,12 +53,14 @@ struct conv2d_set {
     unsigned vector;           /* floats */
     unsigned vectors, columns; /* of a wide tile */
     unsigned high;             /* vectors of a narrow tile */
+    unsigned lanes;            /* vectors of packed gradients */
     conv2d_fill_fn *fill;
     gemm_pack_fn *pack;
     bool (*multiply)(const struct conv2d_product *); /* true: some of it is NaN */
-    void (*pair)(const struct conv2d_pairs *);       /* packed gradients */
-    void (*dot)(const struct conv2d_pairs *);        /* gradients as they lie */
-    bool (*turn)(const struct conv2d_turn *);        /* true: some of it is NaN */
+    void (*lay)(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld);
+    void (*pair)(const struct conv2d_pairs *); /* packed gradients */
+    void (*dot)(const struct conv2d_pairs *);  /* gradients as they lie */
+    bool (*turn)(const struct conv2d_turn *);  /* true: some of it is NaN */
 };
 
 void conv2d_forward(const struct conv2d_set *set, const struct cpu_conv2d *v,

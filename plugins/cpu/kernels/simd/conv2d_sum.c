@@ -14,7 +14,7 @@
 #define PANELS_BYTES (4u << 20) /* of the packed filter */
 #define WIDE_PIXELS  512u       /* of a block, at most */
 #define HIGH_PIXELS  1024u      /* of a block of a narrow sum */
-#define JOIN_PIXELS  256u       /* of a block of several images */
+#define JOIN_PIXELS  512u       /* of a block of several images */
 #define TILE_COLUMNS 256u       /* of a block that is not computed in place */
 #define FEW_BLOCKS   2u         /* to pack panels for each of them */
 
@@ -68,14 +68,16 @@ static void plan_blocks(struct plan *p)
     const struct conv2d_block all = { 0, 1, 0, v->y.out, 0, v->x.out };
     const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, 0);
     const struct conv2d_sheet t = conv2d_sheet(v, &all, &k, shares_x(p));
-    const uint64_t source = k.cn * t.x.count * t.y.count,
-                   vectors = p->narrow ? set->high / 2 : set->vectors;
+    const uint64_t source = k.cn * t.x.count * t.y.count;
     const uint64_t most =
         cpu_caches()->l2 / 2 / sizeof(float) / (source + conv2d_least(v->columns, TILE_COLUMNS));
     const uint64_t limit = conv2d_least(most, p->narrow ? HIGH_PIXELS : WIDE_PIXELS);
-    const uint64_t tile = (uint64_t)set->vector * vectors;
-    p->blocks = conv2d_blocks(v, limit > tile ? limit : tile, set->vector, vectors,
-                              p->narrow ? 0 : JOIN_PIXELS);
+    struct conv2d_grain g = { .vector = set->vector,
+                              .vectors = p->narrow ? set->high / 2 : set->vectors,
+                              .fixed = 2,
+                              .join = p->narrow ? 0 : JOIN_PIXELS };
+    g.most = limit > g.vector * g.vectors ? limit : g.vector * g.vectors;
+    p->blocks = conv2d_blocks(v, &g);
 }
 
 static void plan_bytes(struct plan *p)
@@ -120,7 +122,8 @@ static struct plan plan_of(const struct conv2d_set *set, const struct conv2d_vie
     p.width = p.narrow ? v->columns : conv2d_part(v->columns, set->columns, 1);
     p.panels = conv2d_ceil(v->columns, p.width);
     p.steps = v->sources * v->y.taps * v->x.taps;
-    p.chunks = conv2d_chunks(v, cpu_caches()->l1d / 2 / (GEMM_LANES * sizeof(float)));
+    p.chunks = conv2d_chunks(v, cpu_caches()->l1d / 2 / (GEMM_LANES * sizeof(float)) /
+                                    (!p.narrow && v->y.out * v->x.out <= JOIN_PIXELS / 4 ? 2 : 1));
     const double flops = each * (double)p.steps * (double)v->columns * (double)v->groups;
     if (flops < THREAD_FLOPS * threads)
         p.threads = 1 + (unsigned)(flops / THREAD_FLOPS);
@@ -159,6 +162,13 @@ static void pack(const struct plan *p, uint64_t group, uint64_t j, const struct 
     }
     if (taps == 1 && v->filter_column == 1) {
         p->set->pack(to, GEMM_LANES, columns, columns, k->cn, from, 1, v->filter_source);
+        return;
+    }
+    if (v->filter_column == taps && conv2d_backwards(v)) {
+        const uint64_t all = k->rn * k->sn,
+                       last = (k->r0 + k->rn - 1) * v->x.taps + k->s0 + k->sn - 1;
+        for (uint64_t c = 0; c < k->cn; c++, from += v->filter_source, to += all * GEMM_LANES)
+            p->set->pack(to, GEMM_LANES, columns, columns, all, from + taps - 1 - last, taps, 1);
         return;
     }
     for (uint64_t c = 0; c < k->cn; c++, from += v->filter_source)
@@ -242,7 +252,7 @@ static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
     bool nan = false;
     t->length = sheet.x.length;
     t->ld = x.ld = p->aside ? aside_ld(p, x.pixels) : v->plane;
-    conv2d_offsets(&sheet, &k, t->offsets);
+    conv2d_offsets(v, &sheet, &k, t->offsets);
     conv2d_fill(v, t->group, &t->block, &k, &sheet, t->sheet, p->set->fill);
     for (uint64_t j = t->j0; j < t->j1; j++) {
         float *panel = p->packed ? panel_at(job, t->group, j, &k) : t->panel;

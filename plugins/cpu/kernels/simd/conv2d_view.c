@@ -123,23 +123,21 @@ bool conv2d_padded(const struct conv2d_view *v)
 /* ---- blocks ---- */
 
 /* What so many pixels cost, in half vectors: tiles that are not full cost more than their part. */
-static uint64_t cost(uint64_t pixels, uint64_t vector, uint64_t vectors)
+static uint64_t cost(uint64_t pixels, const struct conv2d_grain *g)
 {
-    const uint64_t all = conv2d_ceil(pixels, vector), rest = all % vectors;
-    return 2 * all + (rest ? 1 : 0) + 4;
+    const uint64_t all = conv2d_ceil(pixels, g->vector);
+    return 2 * (all + g->fixed) + (all % g->vectors != 0);
 }
 
 /* Rows of a block, of which the pixels cost least in all. */
-static uint64_t rows_of(const struct conv2d_view *v, uint64_t most, uint64_t vector,
-                        uint64_t vectors, uint64_t *least)
+static uint64_t rows_of(const struct conv2d_view *v, const struct conv2d_grain *g, uint64_t *least)
 {
     const uint64_t p = v->y.out, q = v->x.out;
     uint64_t best = 1;
     *least = UINT64_MAX;
-    for (uint64_t rows = 1; rows <= p && rows * q <= most; rows++) {
+    for (uint64_t rows = 1; rows <= p && rows * q <= g->most; rows++) {
         const uint64_t rest = p % rows;
-        const uint64_t all = p / rows * cost(rows * q, vector, vectors) +
-                             (rest ? cost(rest * q, vector, vectors) : 0);
+        const uint64_t all = p / rows * cost(rows * q, g) + (rest ? cost(rest * q, g) : 0);
         if (all <= *least) {
             *least = all;
             best = rows;
@@ -148,21 +146,21 @@ static uint64_t rows_of(const struct conv2d_view *v, uint64_t most, uint64_t vec
     return best;
 }
 
-struct conv2d_blocks conv2d_blocks(const struct conv2d_view *v, uint64_t most, uint64_t vector,
-                                   uint64_t vectors, uint64_t join)
+struct conv2d_blocks conv2d_blocks(const struct conv2d_view *v, const struct conv2d_grain *g)
 {
     const uint64_t p = v->y.out, q = v->x.out;
     struct conv2d_blocks b = { .nn = 1, .pp = 1, .qq = q };
-    if (q > most) {
-        b.qq = conv2d_part(q, most / (vector * vectors), vector * vectors);
+    if (q > g->most) {
+        const uint64_t tile = g->vector * g->vectors;
+        b.qq = conv2d_part(q, g->most / tile, tile);
     } else {
-        uint64_t least;
-        b.pp = rows_of(v, most, vector, vectors, &least);
-        if (p <= join / q / 2)
-            for (uint64_t n = 2; n <= v->images && n <= join / q / p; n++) {
-                const uint64_t all = cost(n * p * q, vector, vectors) * 17 / 16;
-                if (all < n * least && all * b.nn <= n * least) {
-                    least = conv2d_ceil(all, n);
+        uint64_t least; /* of b.nn images */
+        b.pp = rows_of(v, g, &least);
+        if (p <= g->join / q / 4)
+            for (uint64_t n = 2; n <= v->images && n <= g->join / q / p; n++) {
+                const uint64_t all = cost(n * p * q, g) * 17 / 16;
+                if (all * b.nn < least * n) {
+                    least = all;
                     b.nn = n;
                     b.pp = p;
                 }
@@ -255,15 +253,20 @@ struct conv2d_sheet conv2d_sheet(const struct conv2d_view *v, const struct conv2
     return t;
 }
 
-void conv2d_offsets(const struct conv2d_sheet *t, const struct conv2d_chunk *k, uint32_t *offsets)
+void conv2d_offsets(const struct conv2d_view *v, const struct conv2d_sheet *t,
+                    const struct conv2d_chunk *k, uint32_t *offsets)
 {
-    for (uint64_t c = 0; c < k->cn; c++)
+    const uint64_t taps = k->rn * k->sn;
+    const bool backwards = conv2d_backwards(v);
+    for (uint64_t c = 0; c < k->cn; c++, offsets += taps)
         for (uint64_t r = 0; r < k->rn; r++)
             for (uint64_t s = 0; s < k->sn; s++) {
                 const uint64_t plane = r % t->y.period * t->x.count + s % t->x.period;
                 const uint64_t row = r / t->y.period * t->y.hop;
-                *offsets++ = (uint32_t)(c * t->channel + plane * t->plane + row * t->x.length +
-                                        s / t->x.period * t->x.hop);
+                const uint64_t i = r * k->sn + s;
+                offsets[backwards ? taps - 1 - i : i] =
+                    (uint32_t)(c * t->channel + plane * t->plane + row * t->x.length +
+                               s / t->x.period * t->x.hop);
             }
 }
 
@@ -292,26 +295,30 @@ static uint64_t place(const struct conv2d_axis *a, uint64_t pixel, uint64_t tap)
 
 /* One plane, of the rows y and columns x. */
 static void fill_plane(const struct conv2d_view *v, const struct conv2d_sheet *t, struct span y,
-                       struct span x, const float *source, float *to, conv2d_fill_fn *fill)
+                       struct span x, const float *source, uint64_t ahead, float *to,
+                       conv2d_fill_fn *fill)
 {
     const uint64_t length = t->x.length, rest = t->y.length - y.zeros - y.count;
     if (!x.count)
         y.zeros += y.count + rest;
     if (y.zeros)
-        fill(to, 1, y.zeros * length, y.zeros * length, 0, source, 0, 1);
+        fill(to, 1, y.zeros * length, y.zeros * length, 0, source, 0, 1, 0);
     if (!x.count)
         return;
     to += y.zeros * length;
     source += y.first * v->source_width + x.first;
-    fill(to, y.count, length, x.zeros, x.count, source, v->y.stride * v->source_width, v->x.stride);
+    fill(to, y.count, length, x.zeros, x.count, source, v->y.stride * v->source_width, v->x.stride,
+         ahead);
     if (rest)
-        fill(to + y.count * length, 1, rest * length, rest * length, 0, source, 0, 1);
+        fill(to + y.count * length, 1, rest * length, rest * length, 0, source, 0, 1, 0);
 }
 
 void conv2d_fill(const struct conv2d_view *v, uint64_t group, const struct conv2d_block *b,
                  const struct conv2d_chunk *k, const struct conv2d_sheet *t, float *sheet,
                  conv2d_fill_fn *fill)
 {
+    const uint64_t rows = t->y.length * v->y.stride * v->source_width;
+    const uint64_t ahead = k->cn > 1 ? v->source_plane : rows;
     for (uint64_t sx = 0; sx < t->x.count; sx++) {
         const struct span x = span(&v->x, place(&v->x, b->q0, k->s0 + sx), t->x.length);
         for (uint64_t sy = 0; sy < t->y.count; sy++) {
@@ -320,7 +327,7 @@ void conv2d_fill(const struct conv2d_view *v, uint64_t group, const struct conv2
                 for (uint64_t i = 0; i < b->nn; i++) {
                     const uint64_t channel =
                         ((b->n0 + i) * v->groups + group) * v->sources + k->c0 + c;
-                    fill_plane(v, t, y, x, v->source + channel * v->source_plane,
+                    fill_plane(v, t, y, x, v->source + channel * v->source_plane, ahead,
                                sheet + c * t->channel + (sy * t->x.count + sx) * t->plane +
                                    i * t->y.length * t->x.length,
                                fill);

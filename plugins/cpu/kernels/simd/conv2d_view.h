@@ -54,10 +54,14 @@ struct conv2d_blocks {
     uint64_t images, rows, columns, count; /* blocks along each, and in all */
 };
 
-/* most: pixels of a block; join: pixels of one of several images, or 0. A tile does `vectors`
- * vectors of `vector` pixels. */
-struct conv2d_blocks conv2d_blocks(const struct conv2d_view *v, uint64_t most, uint64_t vector,
-                                   uint64_t vectors, uint64_t join);
+/* What pixels are best taken in. */
+struct conv2d_grain {
+    uint64_t vector, vectors; /* pixels of a vector, vectors of a tile */
+    uint64_t fixed;           /* what a block costs by itself, in vectors */
+    uint64_t most, join;      /* pixels of a block; of one of several images, 0: none */
+};
+
+struct conv2d_blocks conv2d_blocks(const struct conv2d_view *v, const struct conv2d_grain *g);
 struct conv2d_block conv2d_block(const struct conv2d_view *v, const struct conv2d_blocks *b,
                                  uint64_t i);
 
@@ -94,12 +98,22 @@ struct conv2d_sheet {
 struct conv2d_sheet conv2d_sheet(const struct conv2d_view *v, const struct conv2d_block *b,
                                  const struct conv2d_chunk *k, bool share_x);
 
-/* Where the tap of each term of a chunk begins to read. */
-void conv2d_offsets(const struct conv2d_sheet *t, const struct conv2d_chunk *k, uint32_t *offsets);
+/* Whether the taps lie backwards in the filter, one after the other. Then the terms of a channel
+ * are taken backwards too, so that they are read in order. */
+static inline bool conv2d_backwards(const struct conv2d_view *v)
+{
+    return v->y.by == UINT64_MAX && v->x.by == UINT64_MAX && v->filter_row == v->x.taps;
+}
 
-/* Fills rows: `zeros` zeros, `count` elements from src, `stride` apart, zeros up to length. */
+/* Where the tap of each term of a chunk begins to read. */
+void conv2d_offsets(const struct conv2d_view *v, const struct conv2d_sheet *t,
+                    const struct conv2d_chunk *k, uint32_t *offsets);
+
+/* Fills rows: `zeros` zeros, `count` elements from src, `stride` apart, zeros up to length. What
+ * lies `ahead` elements behind a source will be wanted next. */
 typedef void conv2d_fill_fn(float *row, uint64_t rows, uint64_t length, uint64_t zeros,
-                            uint64_t count, const float *src, uint64_t src_row, uint64_t stride);
+                            uint64_t count, const float *src, uint64_t src_row, uint64_t stride,
+                            uint64_t ahead);
 void conv2d_fill(const struct conv2d_view *v, uint64_t group, const struct conv2d_block *b,
                  const struct conv2d_chunk *k, const struct conv2d_sheet *t, float *sheet,
                  conv2d_fill_fn *fill);
