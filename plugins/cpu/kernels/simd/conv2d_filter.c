@@ -15,6 +15,7 @@
 #define FEW_LANES    8u /* gradients of a group that do not fill vectors: pixels do */
 #define PANELS       4u /* of gradients, in a task */
 #define PIXELS       512u
+#define PLANE_PIXELS 16384u
 #define DOT_PIXELS   2048u
 #define JOIN_PIXELS  512u
 
@@ -23,6 +24,7 @@ struct plan {
     struct conv2d_view view;
     struct conv2d_chunks chunks;
     struct conv2d_blocks blocks;
+    bool planes;            /* depthwise */
     bool dots;              /* gradients as they lie */
     uint64_t width, piece;  /* gradients of a panel, and of a task */
     uint64_t pieces, parts; /* of a group; of the blocks */
@@ -45,15 +47,16 @@ static void plan_blocks(struct plan *p)
     const struct conv2d_block all = { 0, 1, 0, v->y.out, 0, v->x.out };
     const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, 0);
     const struct conv2d_sheet t = conv2d_sheet(v, &all, &k, false);
-    const uint64_t tile = (uint64_t)set->vector * set->lanes;
     const uint64_t each = k.cn * t.x.count * t.y.count + (p->dots ? 0 : p->piece);
-    const uint64_t most =
-        conv2d_least(cpu_caches()->l2 / 2 / sizeof(float) / each, p->dots ? DOT_PIXELS : PIXELS);
-    const struct conv2d_grain g = { .vector = p->dots ? set->vector : 1,
-                                    .vectors = 1,
-                                    .fixed = p->dots ? 2 : 16,
-                                    .most = most > tile ? most : tile,
-                                    .join = p->dots ? 0 : JOIN_PIXELS };
+    const uint64_t fit = cpu_caches()->l2 / 2 / sizeof(float) / each;
+    const uint64_t most = p->planes ? PLANE_PIXELS : p->dots ? DOT_PIXELS : PIXELS;
+    const uint64_t least = p->planes ? v->x.out : (uint64_t)set->vector * set->lanes;
+    struct conv2d_grain g = { .vector = p->dots ? set->vector : 1,
+                              .vectors = 1,
+                              .fixed = p->dots ? 2 : 16,
+                              .most = conv2d_least(fit, most),
+                              .join = p->dots ? 0 : JOIN_PIXELS };
+    g.most = g.most > least ? g.most : least;
     p->blocks = conv2d_blocks(v, &g);
 }
 
@@ -66,6 +69,7 @@ static struct plan plan_of(const struct conv2d_set *set, const struct cpu_conv2d
                          (double)g->c_group * (double)g->r * (double)g->s;
     const uint64_t room = (uint64_t)set->lanes * set->vector;
     p.dots = v->columns < FEW_LANES;
+    p.planes = conv2d_has_planes(v);
     p.width = conv2d_part(v->columns, set->lanes, set->vector);
     p.piece = p.dots ? v->columns : conv2d_part(v->columns, PANELS, p.width);
     p.pieces = conv2d_ceil(v->columns, p.piece);
@@ -85,7 +89,7 @@ static struct plan plan_of(const struct conv2d_set *set, const struct cpu_conv2d
         p.parts = conv2d_least(FEW_TASKS / tasks, p.blocks.count);
         p.parts = fit < p.parts ? fit + !fit : p.parts;
     }
-    p.sheet_bytes = bytes_of(k.cn * t.channel + set->vector);
+    p.sheet_bytes = p.planes ? 0 : bytes_of(k.cn * t.channel + set->vector);
     p.offsets_bytes = bytes_of(conv2d_steps(&k));
     p.grad_bytes = p.dots ? 0 : bytes_of(panels * b.nn * b.pp * b.qq * room);
     if (flops < THREAD_FLOPS * threads)
@@ -175,6 +179,20 @@ static void finish(const struct plan *p, const struct cell *c, const float *sums
         }
 }
 
+static void add_planes(const struct plan *p, const struct cell *c, const struct conv2d_block *b,
+                       float *sums, bool add)
+{
+    const struct conv2d_view *v = &p->view;
+    const uint64_t source = b->n0 * v->groups + c->group;
+    struct conv2d_plane x = {
+        .v = v, .source = v->source + source * v->source_plane, .p0 = b->p0, .p1 = b->p0 + b->pp
+    };
+    for (uint64_t j = 0; j < c->jn; j++) {
+        x.pixels = v->pixels + (source * v->columns + c->j0 + j) * v->plane;
+        p->set->plane_taps(&x, sums + j, p->ld, add);
+    }
+}
+
 static void add_block(const struct plan *p, const struct cell *c, uint64_t block, char *memory,
                       float *sums, bool add)
 {
@@ -195,6 +213,10 @@ static void add_block(const struct plan *p, const struct cell *c, uint64_t block
                               .sums = sums,
                               .ld = p->ld,
                               .add = add };
+    if (p->planes) {
+        add_planes(p, c, &b, sums, add);
+        return;
+    }
     conv2d_offsets(v, &t, &c->k, offsets);
     conv2d_fill(v, c->group, &b, &c->k, &t, sheet, p->set->fill);
     if (p->dots) {

@@ -49,6 +49,16 @@ struct conv2d_turn {
     uint64_t ld;
 };
 
+/* Rows p0 to p1 of one plane of pixels, from one plane of the source. */
+#define CONV2D_PLANE_TAPS 64u /* at most */
+struct conv2d_plane {
+    const struct conv2d_view *v;
+    const float *source, *taps; /* taps: in the order of the view */
+    float *pixels;
+    uint64_t p0, p1;
+    bool stream; /* stores pass the caches: rows are whole vectors, and aligned */
+};
+
 struct conv2d_set {
     unsigned vector;           /* floats */
     unsigned vectors, columns; /* of a wide tile */
@@ -58,10 +68,18 @@ struct conv2d_set {
     gemm_pack_fn *pack;
     bool (*multiply)(const struct conv2d_product *); /* true: some of it is NaN */
     void (*lay)(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld);
-    void (*pair)(const struct conv2d_pairs *); /* packed gradients */
-    void (*dot)(const struct conv2d_pairs *);  /* gradients as they lie */
-    bool (*turn)(const struct conv2d_turn *);  /* true: some of it is NaN */
+    void (*pair)(const struct conv2d_pairs *);  /* packed gradients */
+    void (*dot)(const struct conv2d_pairs *);   /* gradients as they lie */
+    bool (*plane)(const struct conv2d_plane *); /* true: some of it is NaN */
+    /* sums[t*ld] := or += that of tap t, of which pixels are the gradients. */
+    void (*plane_taps)(const struct conv2d_plane *, float *sums, uint64_t ld, bool add);
+    bool (*turn)(const struct conv2d_turn *); /* true: some of it is NaN */
 };
+
+/* Depthwise: whether there are such planes; and the sums of all. */
+bool conv2d_has_planes(const struct conv2d_view *v);
+void conv2d_planes(const struct conv2d_set *set, const struct conv2d_view *v,
+                   const struct cpu_work *work);
 
 void conv2d_forward(const struct conv2d_set *set, const struct cpu_conv2d *v,
                     const struct cpu_work *work);

@@ -11,6 +11,7 @@
 #include "conv2d_fill_tmpl.h"
 #include "conv2d_product_tmpl.h"
 #include "conv2d_pairs_tmpl.h"
+#include "conv2d_plane_tmpl.h"
 
 static const struct conv2d_set set = {
     .vector = f32_n,
@@ -24,6 +25,8 @@ static const struct conv2d_set set = {
     .lay = lay,
     .pair = pair,
     .dot = dot,
+    .plane = plane,
+    .plane_taps = plane_taps,
     .turn = turn,
 };
 

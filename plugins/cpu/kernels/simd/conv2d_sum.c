@@ -140,7 +140,7 @@ static uint64_t thread_bytes(const struct plan *p)
 
 static uint64_t plan_total(const struct plan *p)
 {
-    return p->panels_bytes + thread_bytes(p) * p->threads;
+    return conv2d_has_planes(&p->view) ? 0 : p->panels_bytes + thread_bytes(p) * p->threads;
 }
 
 /* ---- the filter ---- */
@@ -348,6 +348,10 @@ static void run_round(struct job *job, struct cpu_team *team)
 
 static void sum(const struct plan *p, const struct cpu_work *work)
 {
+    if (conv2d_has_planes(&p->view)) {
+        conv2d_planes(p->set, &p->view, work);
+        return;
+    }
     struct job job = { .plan = p,
                        .panels = work->memory,
                        .own = (char *)work->memory + p->panels_bytes };

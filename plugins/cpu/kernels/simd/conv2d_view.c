@@ -358,10 +358,7 @@ float conv2d_pixel(const struct conv2d_view *v, uint64_t n, uint64_t group, uint
                 const float *x = met(v, (n * v->groups + group) * v->sources + c, p, q, r, s);
                 if (!x)
                     continue;
-                sum += *x *
-                       v->filter[group * v->filter_group + c * v->filter_source +
-                                 j * v->filter_column + (v->y.first + r * v->y.by) * v->filter_row +
-                                 v->x.first + s * v->x.by];
+                sum += *x * *conv2d_filter_at(v, group, j, c, r, s);
                 if (isnan(sum))
                     return sum;
             }

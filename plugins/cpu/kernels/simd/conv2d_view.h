@@ -40,6 +40,14 @@ struct conv2d_view conv2d_view_forward(const struct cpu_conv2d *v);
 bool conv2d_view_backward(const struct cpu_conv2d *v, uint64_t fy, uint64_t fx,
                           struct conv2d_view *view);
 
+/* Tap (r, s) of the view between source channel c and column j of a group. */
+static inline const float *conv2d_filter_at(const struct conv2d_view *v, uint64_t group, uint64_t j,
+                                            uint64_t c, uint64_t r, uint64_t s)
+{
+    return v->filter + group * v->filter_group + c * v->filter_source + j * v->filter_column +
+           (v->y.first + r * v->y.by) * v->filter_row + v->x.first + s * v->x.by;
+}
+
 /* Whether some pixel meets padding. */
 bool conv2d_padded(const struct conv2d_view *v);
 
