@@ -8,6 +8,42 @@ static inline uint64_t product_lanes(uint64_t n, uint64_t i)
     return n <= before ? 0 : n - before < f32_n ? n - before : f32_n;
 }
 
+/* One term: the pixels in registers, and each tap in turn; or the other way round. */
+static inline __attribute__((always_inline)) void product_wide(const float *a, const float *b,
+                                                               const int rows, const int cols,
+                                                               f32_t sums[CONV_COLUMNS][CONV_HIGH])
+{
+    f32_t pixels[CONV_HIGH];
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+        pixels[i] = f32_load(a + i * f32_n);
+#pragma GCC unroll 8
+    for (int j = 0; j < cols; j++) {
+        const f32_t tap = f32_set1(b[j]);
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++)
+            sums[j][i] = f32_fma(pixels[i], tap, sums[j][i]);
+    }
+}
+
+static inline __attribute__((always_inline)) void product_high(const float *a, const float *b,
+                                                               const int rows, const int cols,
+                                                               f32_t sums[CONV_COLUMNS][CONV_HIGH])
+{
+    f32_t taps[CONV_COLUMNS];
+#pragma GCC unroll 8
+    for (int j = 0; j < cols; j++)
+        taps[j] = f32_set1(b[j]);
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++) {
+        f32_t pixels = f32_load(a + i * f32_n);
+        __asm__("" : "+v"(pixels)); /* not loaded again for each tap */
+#pragma GCC unroll 8
+        for (int j = 0; j < cols; j++)
+            sums[j][i] = f32_fma(pixels, taps[j], sums[j][i]);
+    }
+}
+
 /* The pixels from `at` on; whether one of them is NaN. */
 static inline __attribute__((always_inline)) bool
 product_tile(const struct conv2d_product *x, uint64_t at, const int rows, const int cols)
@@ -32,17 +68,10 @@ product_tile(const struct conv2d_product *x, uint64_t at, const int rows, const 
     for (uint64_t t = 0; t < steps; t++, b += GEMM_LANES) {
         const float *a = sheet + offsets[t];
         vec_prefetch_l2(b + next);
-        f32_t pixels[CONV_HIGH];
-#pragma GCC unroll 8
-        for (int i = 0; i < rows; i++)
-            pixels[i] = f32_load(a + i * f32_n);
-#pragma GCC unroll 8
-        for (int j = 0; j < cols; j++) {
-            const f32_t tap = f32_set1(b[j]);
-#pragma GCC unroll 8
-            for (int i = 0; i < rows; i++)
-                sums[j][i] = f32_fma(pixels[i], tap, sums[j][i]);
-        }
+        if (rows > cols)
+            product_high(a, b, rows, cols, sums);
+        else
+            product_wide(a, b, rows, cols, sums);
     }
 #pragma GCC unroll 8
     for (int j = 0; j < cols; j++)

@@ -13,10 +13,11 @@
 #define THREAD_FLOPS 1e6        /* multiplications that a thread is woken for */
 #define PANELS_BYTES (4u << 20) /* of the packed filter */
 #define WIDE_PIXELS  512u       /* of a block, at most */
-#define HIGH_PIXELS  1024u      /* of a block of a narrow sum */
+#define HIGH_PIXELS 2048u     /* of a block of a narrow sum */
 #define JOIN_PIXELS  512u       /* of a block of several images */
 #define TILE_COLUMNS 256u       /* of a block that is not computed in place */
-#define FEW_BLOCKS   2u         /* to pack panels for each of them */
+#define PHASES       4u
+#define FEW_BLOCKS   2u /* to pack panels for each of them */
 
 /* Panels j0.. of the groups g0.. */
 struct round {
@@ -94,10 +95,11 @@ static void plan_bytes(struct plan *p)
     p->aside_bytes = p->aside ? bytes_of(aside_ld(p, pixels_of(&b, &t)) * columns) : 0;
 }
 
-static void plan_rounds(struct plan *p)
+static void plan_rounds(struct plan *p, uint64_t phases)
 {
     const struct conv2d_view *v = &p->view;
-    const uint64_t panel = p->steps * GEMM_LANES * sizeof(float), fit = PANELS_BYTES / panel;
+    const uint64_t panel = p->steps * GEMM_LANES * sizeof(float),
+                   fit = PANELS_BYTES / phases / panel;
     p->packed = p->blocks.count > FEW_BLOCKS && fit;
     p->gn = v->groups;
     p->jn = p->panels;
@@ -113,7 +115,7 @@ static void plan_rounds(struct plan *p)
 }
 
 static struct plan plan_of(const struct conv2d_set *set, const struct conv2d_view *v,
-                           unsigned threads)
+                           unsigned threads, uint64_t phases)
 {
     struct plan p = { .set = set, .view = *v, .threads = threads };
     const double each = (double)v->images * (double)v->y.out * (double)v->x.out;
@@ -128,7 +130,7 @@ static struct plan plan_of(const struct conv2d_set *set, const struct conv2d_vie
     if (flops < THREAD_FLOPS * threads)
         p.threads = 1 + (unsigned)(flops / THREAD_FLOPS);
     plan_blocks(&p);
-    plan_rounds(&p);
+    plan_rounds(&p, phases);
     plan_bytes(&p);
     return p;
 }
@@ -191,7 +193,9 @@ struct job {
     const struct plan *plan;
     struct round round;
     uint64_t piece, pieces; /* panels of a task; pieces of a round */
-    char *panels, *own;     /* memory: of all, of each thread */
+    uint64_t tasks;
+    char *panels, *own; /* memory: of all, of each thread */
+    uint64_t own_bytes; /* of one thread */
 };
 
 /* Where a panel of the round lies. */
@@ -308,7 +312,7 @@ static void sum_task(void *ctx, uint64_t task, unsigned thread)
 {
     const struct job *job = ctx;
     const struct plan *p = job->plan;
-    char *memory = job->own + thread * thread_bytes(p);
+    char *memory = job->own + thread * job->own_bytes;
     struct task t = { .group = job->round.g0 + task / job->pieces % job->round.gn,
                       .j0 = job->round.j0 + task % job->pieces * job->piece };
     bool nan = false;
@@ -328,7 +332,8 @@ static void sum_task(void *ctx, uint64_t task, unsigned thread)
         for_rows(p, &t, mend_row);
 }
 
-static void run_round(struct job *job, struct cpu_team *team)
+/* Cuts a round into tasks, and packs its panels. */
+static void begin_round(struct job *job, struct cpu_team *team)
 {
     const struct plan *p = job->plan;
     const uint64_t most = p->aside && TILE_COLUMNS / p->width < job->round.jn
@@ -343,7 +348,7 @@ static void run_round(struct job *job, struct cpu_team *team)
     job->pieces = conv2d_ceil(job->round.jn, job->piece);
     if (p->packed)
         cpu_team_run(team, p->threads, pack_task, job, job->round.gn * job->round.jn);
-    cpu_team_run(team, p->threads, sum_task, job, tasks * job->pieces);
+    job->tasks = tasks * job->pieces;
 }
 
 static void sum(const struct plan *p, const struct cpu_work *work)
@@ -354,13 +359,15 @@ static void sum(const struct plan *p, const struct cpu_work *work)
     }
     struct job job = { .plan = p,
                        .panels = work->memory,
-                       .own = (char *)work->memory + p->panels_bytes };
+                       .own = (char *)work->memory + p->panels_bytes,
+                       .own_bytes = thread_bytes(p) };
     struct round *r = &job.round;
     for (r->g0 = 0; r->g0 < p->view.groups; r->g0 += p->gn)
         for (r->j0 = 0; r->j0 < p->panels; r->j0 += p->jn) {
             r->gn = conv2d_least(p->gn, p->view.groups - r->g0);
             r->jn = conv2d_least(p->jn, p->panels - r->j0);
-            run_round(&job, work->team);
+            begin_round(&job, work->team);
+            cpu_team_run(work->team, p->threads, sum_task, &job, job.tasks);
         }
 }
 
@@ -370,7 +377,7 @@ uint64_t conv2d_forward_bytes(const struct conv2d_set *set, const struct cpu_con
                               unsigned threads)
 {
     const struct conv2d_view view = conv2d_view_forward(v);
-    const struct plan p = plan_of(set, &view, threads);
+    const struct plan p = plan_of(set, &view, threads, 1);
     return plan_total(&p);
 }
 
@@ -378,48 +385,109 @@ void conv2d_forward(const struct conv2d_set *set, const struct cpu_conv2d *v,
                     const struct cpu_work *work)
 {
     const struct conv2d_view view = conv2d_view_forward(v);
-    const struct plan p = plan_of(set, &view, cpu_team_size(work->team));
+    const struct plan p = plan_of(set, &view, cpu_team_size(work->team), 1);
     sum(&p, work);
 }
 
 /* ---- backward_data ---- */
 
-typedef void phase_fn(const struct plan *p, void *ctx);
+/* Phases that are computed together: they meet the same sources, which stay in the cache. */
+struct phases {
+    struct plan plans[PHASES];
+    struct job jobs[PHASES];
+    unsigned count;
+};
 
-/* Calls run for each phase that has taps. */
-static void for_phases(const struct conv2d_set *set, const struct cpu_conv2d *v, unsigned threads,
-                       phase_fn *run, void *ctx)
+/* What all of them need at once, of each thread. */
+static uint64_t phases_own(const struct phases *f)
 {
-    const uint64_t rows = conv2d_least(v->stride_h, v->h),
-                   columns = conv2d_least(v->stride_w, v->w);
-    for (uint64_t y = 0; y < rows; y++)
-        for (uint64_t x = 0; x < columns; x++) {
-            struct conv2d_view view;
-            if (conv2d_view_backward(v, y, x, &view)) {
-                const struct plan p = plan_of(set, &view, threads);
-                run(&p, ctx);
-            }
-        }
+    uint64_t most = 0;
+    for (unsigned i = 0; i < f->count; i++)
+        if (thread_bytes(&f->plans[i]) > most)
+            most = thread_bytes(&f->plans[i]);
+    return most;
 }
 
-static void note_bytes(const struct plan *p, void *ctx)
+static bool may_be_together(const struct phases *f)
 {
-    uint64_t *most = ctx;
-    if (plan_total(p) > *most)
-        *most = plan_total(p);
+    for (unsigned i = 0; i < f->count; i++) {
+        const struct plan *p = &f->plans[i];
+        if (conv2d_has_planes(&p->view) || !p->packed || p->gn != p->view.groups ||
+            p->jn != p->panels)
+            return false;
+    }
+    return true;
+}
+
+static uint64_t phases_bytes(const struct phases *f)
+{
+    uint64_t panels = 0, most = 0;
+    unsigned threads = 1;
+    for (unsigned i = 0; i < f->count; i++) {
+        const struct plan *p = &f->plans[i];
+        panels += p->panels_bytes;
+        threads = p->threads > threads ? p->threads : threads;
+        most = plan_total(p) > most ? plan_total(p) : most;
+    }
+    return may_be_together(f) ? panels + phases_own(f) * threads : most;
+}
+
+static void phases_task(void *ctx, uint64_t task, unsigned thread)
+{
+    struct phases *f = ctx;
+    for (unsigned i = 0; i < f->count; i++)
+        if (task < f->jobs[i].tasks)
+            sum_task(&f->jobs[i], task, thread);
+}
+
+static void sum_phases(struct phases *f, const struct cpu_work *work)
+{
+    uint64_t tasks = 0;
+    unsigned threads = 1;
+    char *memory = work->memory;
+    if (!may_be_together(f)) {
+        for (unsigned i = 0; i < f->count; i++)
+            sum(&f->plans[i], work);
+        return;
+    }
+    for (unsigned i = 0; i < f->count; i++) {
+        const struct plan *p = &f->plans[i];
+        f->jobs[i] = (struct job){
+            .plan = p, .round = { 0, p->gn, 0, p->jn }, .panels = memory, .own_bytes = phases_own(f)
+        };
+        memory += p->panels_bytes;
+        begin_round(&f->jobs[i], work->team);
+        tasks = f->jobs[i].tasks > tasks ? f->jobs[i].tasks : tasks;
+        threads = p->threads > threads ? p->threads : threads;
+    }
+    for (unsigned i = 0; i < f->count; i++)
+        f->jobs[i].own = memory;
+    cpu_team_run(work->team, threads, phases_task, f, tasks);
+}
+
+/* Some phases from number `at` on; the number of the next, or 0. */
+static uint64_t next_phases(const struct conv2d_set *set, const struct cpu_conv2d *v, uint64_t at,
+                            unsigned threads, struct phases *f)
+{
+    const uint64_t columns = conv2d_least(v->stride_w, v->w);
+    const uint64_t all = conv2d_least(v->stride_h, v->h) * columns;
+    struct conv2d_view view;
+    for (f->count = 0; at < all && f->count < PHASES; at++)
+        if (conv2d_view_backward(v, at / columns, at % columns, &view))
+            f->plans[f->count++] = plan_of(set, &view, threads, conv2d_least(all, PHASES));
+    return at < all ? at : 0;
 }
 
 uint64_t conv2d_backward_data_bytes(const struct conv2d_set *set, const struct cpu_conv2d *v,
                                     unsigned threads)
 {
-    uint64_t most = 0;
-    for_phases(set, v, threads, note_bytes, &most);
+    struct phases f;
+    uint64_t most = 0, at = 0;
+    do {
+        at = next_phases(set, v, at, threads, &f);
+        most = phases_bytes(&f) > most ? phases_bytes(&f) : most;
+    } while (at);
     return most;
-}
-
-static void run_phase(const struct plan *p, void *ctx)
-{
-    sum(p, ctx);
 }
 
 static bool phase_without_taps(const struct cpu_conv2d *v)
@@ -435,7 +503,12 @@ static bool phase_without_taps(const struct cpu_conv2d *v)
 void conv2d_backward_data(const struct conv2d_set *set, const struct cpu_conv2d *v,
                           const struct cpu_work *work)
 {
+    struct phases f;
+    uint64_t at = 0;
     if (phase_without_taps(v))
         memset(v->input, 0, v->n * v->c * v->h * v->w * sizeof(*v->input));
-    for_phases(set, v, cpu_team_size(work->team), run_phase, (void *)work);
+    do {
+        at = next_phases(set, v, at, cpu_team_size(work->team), &f);
+        sum_phases(&f, work);
+    } while (at);
 }

@@ -258,16 +258,15 @@ void conv2d_offsets(const struct conv2d_view *v, const struct conv2d_sheet *t,
 {
     const uint64_t taps = k->rn * k->sn;
     const bool backwards = conv2d_backwards(v);
-    for (uint64_t c = 0; c < k->cn; c++, offsets += taps)
-        for (uint64_t r = 0; r < k->rn; r++)
-            for (uint64_t s = 0; s < k->sn; s++) {
-                const uint64_t plane = r % t->y.period * t->x.count + s % t->x.period;
-                const uint64_t row = r / t->y.period * t->y.hop;
-                const uint64_t i = r * k->sn + s;
-                offsets[backwards ? taps - 1 - i : i] =
-                    (uint32_t)(c * t->channel + plane * t->plane + row * t->x.length +
-                               s / t->x.period * t->x.hop);
-            }
+    for (uint64_t r = 0; r < k->rn; r++)
+        for (uint64_t s = 0; s < k->sn; s++) {
+            const uint64_t plane = r % t->y.period * t->x.count + s % t->x.period;
+            const uint64_t row = r / t->y.period * t->y.hop, i = r * k->sn + s;
+            offsets[backwards ? taps - 1 - i : i] =
+                (uint32_t)(plane * t->plane + row * t->x.length + s / t->x.period * t->x.hop);
+        }
+    for (uint64_t i = taps; i < k->cn * taps; i++)
+        offsets[i] = offsets[i - taps] + (uint32_t)t->channel;
 }
 
 /* Of `count` sources, stride apart from `at` on, those that are no padding: count of them. */
