@@ -46,24 +46,39 @@ static inline void fill_second(float *to, uint64_t n, const float *src, uint64_t
     f32_store_mask(to, f32_mask(n), even(f32_load_mask(src, f32_mask(low)), high));
 }
 
+/* The ends of rows, of which the middle is there. */
+static inline void fill_ends(float *row, uint64_t rows, uint64_t length, uint64_t zeros,
+                             uint64_t count)
+{
+    for (uint64_t i = 0; i < rows; i++, row += length) {
+        for (uint64_t x = 0; x < zeros; x++)
+            row[x] = 0;
+        for (uint64_t x = zeros + count; x < length; x++)
+            row[x] = 0;
+    }
+}
+
 static void fill(float *row, uint64_t rows, uint64_t length, uint64_t zeros, uint64_t count,
                  const float *src, uint64_t src_row, uint64_t stride, uint64_t ahead)
 {
-    if (stride == 1 && count == length && src_row == length) {
-        fill_next(row, rows * length, src, ahead);
+    if (stride == 1 && src_row == length && count && count >= length / 2) {
+        fill_next(row + zeros, (rows - 1) * length + count, src, ahead);
+        if (count < length)
+            fill_ends(row, rows, length, zeros, count);
+        return;
+    }
+    if (!count) {
+        fill_zeros(row, rows * length);
         return;
     }
     for (uint64_t i = 0; i < rows; i++, row += length, src += src_row) {
-        if (zeros)
-            fill_zeros(row, zeros);
         if (stride == 1)
             fill_next(row + zeros, count, src, ahead);
-        else if (stride == 2 && count)
+        else if (stride == 2)
             fill_second(row + zeros, count, src, ahead);
         else
             for (uint64_t x = 0; x < count; x++)
                 row[zeros + x] = src[x * stride];
-        if (zeros + count < length)
-            fill_zeros(row + zeros + count, length - zeros - count);
+        fill_ends(row, 1, length, zeros, count);
     }
 }

@@ -298,11 +298,12 @@ static void fill_plane(const struct conv2d_view *v, const struct conv2d_sheet *t
                        conv2d_fill_fn *fill)
 {
     const uint64_t length = t->x.length, rest = t->y.length - y.zeros - y.count;
-    if (!x.count)
-        y.zeros += y.count + rest;
+    const bool empty = !x.count || !y.count;
+    if (empty)
+        y.zeros = t->y.length;
     if (y.zeros)
         fill(to, 1, y.zeros * length, y.zeros * length, 0, source, 0, 1, 0);
-    if (!x.count)
+    if (empty)
         return;
     to += y.zeros * length;
     source += y.first * v->source_width + x.first;
