@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "../../dispatch/cache.h"
+#include "share.h"
 
 #define THREAD_FLOPS 1e6 /* multiplications that a thread is woken for */
 #define FEW_TASKS    8u  /* fewer are divided */
@@ -158,6 +159,7 @@ static void finish(const struct plan *p, const struct cell *c, const float *sums
     const struct conv2d_chunk *k = &c->k;
     const uint64_t at = c->group * v->filter_group + c->j0 * v->filter_column +
                         k->c0 * v->filter_source + k->r0 * v->filter_row + k->s0;
+    const uint64_t bytes = v->groups * v->filter_group * sizeof(float);
     float *filter = (float *)v->filter + at;
     const struct conv2d_turn x = { .gradients = c->jn,
                                    .taps = conv2d_steps(k),
@@ -166,7 +168,8 @@ static void finish(const struct plan *p, const struct cell *c, const float *sums
                                    .sums = sums,
                                    .from = p->ld,
                                    .filter = filter,
-                                   .ld = v->filter_column };
+                                   .ld = v->filter_column,
+                                   .stream = bytes > STREAM_BYTES };
     if (!p->set->turn(&x) || !conv2d_padded(v))
         return;
     for (uint64_t j = 0; j < c->jn; j++)

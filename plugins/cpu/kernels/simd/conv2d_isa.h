@@ -18,8 +18,7 @@
     X(2, 5)                                                                                        \
     X(2, 6)                                                                                        \
     X(2, 7)                                                                                        \
-    X(2, 8) X(3, 4) X(3, 5) X(3, 6) X(3, 7) X(3, 8) X(4, 1) X(4, 2) X(4, 3) X(8, 1) X(8, 2)        \
-        X(8, 3)
+    X(2, 8) X(3, 4) X(3, 5) X(3, 6) X(3, 7) X(3, 8) X(4, 1) X(4, 2) X(4, 3) X(8, 1) X(8, 2) X(8, 3)
 #define CONV_LANES    4 /* vectors of gradients of a tile of backward_filter */
 #define CONV_TAPS     6 /* of it */
 #define CONV_PAIRS(X) X(1) X(2) X(3) X(4)

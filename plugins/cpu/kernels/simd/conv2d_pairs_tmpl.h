@@ -169,23 +169,32 @@ static void dot(const struct conv2d_pairs *x)
         }
 }
 
-/* A vector of gradients by 8 taps; whether one of them is NaN. */
+#define TURN_TAPS 16 /* a line of the filter */
+
+/* A vector of gradients by 16 taps; whether one of them is NaN. */
 static bool turn_some(const struct conv2d_turn *x, uint64_t j, uint64_t t)
 {
     const uint64_t gradients = x->gradients - j < f32_n ? x->gradients - j : f32_n;
-    const uint64_t taps = x->taps - t < TURN_f32 ? x->taps - t : TURN_f32;
-    float turned[f32_n * TURN_f32], *to = x->filter + j * x->ld + t;
+    const uint64_t taps = x->taps - t < TURN_TAPS ? x->taps - t : TURN_TAPS;
+    float turned[f32_n * TURN_TAPS], *to = x->filter + j * x->ld + t;
     f32_t sums[TURN_f32], nan = f32_zero();
-    for (uint64_t i = 0; i < TURN_f32; i++) {
-        const float *from = x->sums + (t + (i < taps ? i : 0)) * x->from + j;
-        sums[i] = f32_load(from);
-        for (uint64_t part = 1; part < x->parts; part++)
-            sums[i] = f32_add(sums[i], f32_load(from + part * x->part));
-        nan = f32_add(nan, f32_select(f32_mask(gradients), sums[i], f32_zero()));
+    for (uint64_t half = 0; half < TURN_TAPS; half += TURN_f32) {
+        for (uint64_t i = 0; i < TURN_f32; i++) {
+            const float *from = x->sums + (t + (half + i < taps ? half + i : 0)) * x->from + j;
+            sums[i] = f32_load(from);
+            for (uint64_t part = 1; part < x->parts; part++)
+                sums[i] = f32_add(sums[i], f32_load(from + part * x->part));
+            nan = f32_add(nan, f32_select(f32_mask(gradients), sums[i], f32_zero()));
+        }
+        turn_f32(sums, turned + half, TURN_TAPS);
     }
-    turn_f32(sums, turned, TURN_f32);
-    for (uint64_t i = 0; i < gradients; i++)
-        memcpy(to + i * x->ld, turned + i * TURN_f32, taps * sizeof(float));
+    const bool line = taps == TURN_TAPS && x->stream;
+    for (uint64_t i = 0; i < gradients; i++, to += x->ld)
+        if (line && (uintptr_t)to % sizeof(f32_t) == 0)
+            for (uint64_t s = 0; s < TURN_TAPS; s += f32_n)
+                f32_stream(to + s, f32_load(turned + i * TURN_TAPS + s));
+        else
+            memcpy(to, turned + i * TURN_TAPS, taps * sizeof(float));
     return f32_any(f32_isnan(nan));
 }
 
@@ -193,7 +202,9 @@ static bool turn(const struct conv2d_turn *x)
 {
     bool nan = false;
     for (uint64_t j = 0; j < x->gradients; j += f32_n)
-        for (uint64_t t = 0; t < x->taps; t += TURN_f32)
+        for (uint64_t t = 0; t < x->taps; t += TURN_TAPS)
             nan |= turn_some(x, j, t);
+    if (x->stream)
+        vec_fence();
     return nan;
 }

@@ -47,6 +47,7 @@ struct conv2d_turn {
     uint64_t from;
     float *filter;
     uint64_t ld;
+    bool stream; /* whole lines pass the caches */
 };
 
 /* Rows p0 to p1 of one plane of pixels, from one plane of the source. */

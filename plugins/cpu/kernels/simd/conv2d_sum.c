@@ -13,7 +13,7 @@
 #define THREAD_FLOPS 1e6        /* multiplications that a thread is woken for */
 #define PANELS_BYTES (4u << 20) /* of the packed filter */
 #define WIDE_PIXELS  512u       /* of a block, at most */
-#define HIGH_PIXELS 2048u     /* of a block of a narrow sum */
+#define HIGH_PIXELS  2048u      /* of a block of a narrow sum */
 #define JOIN_PIXELS  512u       /* of a block of several images */
 #define TILE_COLUMNS 256u       /* of a block that is not computed in place */
 #define PHASES       4u
