@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv2d_product of one instruction set. Each size of tile is a function of its own, unrolled. */
+
+/* How many of n pixels vector i has. */
+static inline uint64_t product_lanes(uint64_t n, uint64_t i)
+{
+    const uint64_t before = i * f32_n;
+    return n <= before ? 0 : n - before < f32_n ? n - before : f32_n;
+}
+
+/* One term: the pixels in registers, and each tap in turn; or the other way round. */
+static inline __attribute__((always_inline)) void product_wide(const float *a, const float *b,
+                                                               const int rows, const int cols,
+                                                               f32_t sums[CONV_COLUMNS][CONV_HIGH])
+{
+    f32_t pixels[CONV_HIGH];
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+        pixels[i] = f32_load(a + i * f32_n);
+#pragma GCC unroll 8
+    for (int j = 0; j < cols; j++) {
+        const f32_t tap = f32_set1(b[j]);
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++)
+            sums[j][i] = f32_fma(pixels[i], tap, sums[j][i]);
+    }
+}
+
+static inline __attribute__((always_inline)) void product_high(const float *a, const float *b,
+                                                               const int rows, const int cols,
+                                                               f32_t sums[CONV_COLUMNS][CONV_HIGH])
+{
+    f32_t taps[CONV_COLUMNS];
+#pragma GCC unroll 8
+    for (int j = 0; j < cols; j++)
+        taps[j] = f32_set1(b[j]);
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++) {
+        f32_t pixels = f32_load(a + i * f32_n);
+        __asm__("" : "+v"(pixels)); /* not loaded again for each tap */
+#pragma GCC unroll 8
+        for (int j = 0; j < cols; j++)
+            sums[j][i] = f32_fma(pixels, taps[j], sums[j][i]);
+    }
+}
+
+/* The pixels from `at` on; whether one of them is NaN. */
+static inline __attribute__((always_inline)) bool
+product_tile(const struct conv2d_product *x, uint64_t at, const int rows, const int cols)
+{
+    const float *sheet = x->sheet + at, *b = x->panel;
+    const uint32_t *offsets = x->offsets;
+    const uint64_t ld = x->ld, steps = x->steps;
+    float *c = x->c + at;
+    const uint64_t next = steps * GEMM_LANES; /* panel */
+    f32_t nan = f32_zero();
+    f32_t sums[CONV_COLUMNS][CONV_HIGH];
+    f32_m mask[CONV_HIGH];
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+        mask[i] = f32_mask(product_lanes(x->pixels - at, (uint64_t)i));
+#pragma GCC unroll 8
+    for (int j = 0; j < cols; j++)
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++)
+            sums[j][i] =
+                x->add ? f32_load_mask(c + (uint64_t)j * ld + i * f32_n, mask[i]) : f32_zero();
+    for (uint64_t t = 0; t < steps; t++, b += GEMM_LANES) {
+        const float *a = sheet + offsets[t];
+        vec_prefetch_l2(b + next);
+        if (rows > cols)
+            product_high(a, b, rows, cols, sums);
+        else
+            product_wide(a, b, rows, cols, sums);
+    }
+#pragma GCC unroll 8
+    for (int j = 0; j < cols; j++)
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++) {
+            f32_store_mask(c + (uint64_t)j * ld + i * f32_n, mask[i], sums[j][i]);
+            nan = f32_add(nan, f32_select(mask[i], sums[j][i], f32_zero()));
+        }
+    return f32_any(f32_isnan(nan));
+}
+
+typedef bool product_fn(const struct conv2d_product *x, uint64_t at);
+
+#define PRODUCT_FN(rows, cols)                                                                     \
+    static bool product_##rows##x##cols(const struct conv2d_product *x, uint64_t at)               \
+    {                                                                                              \
+        return product_tile(x, at, rows, cols);                                                    \
+    }
+CONV_TILES(PRODUCT_FN)
+
+#define PRODUCT_ITEM(rows, cols) [rows][cols] = product_##rows##x##cols,
+static product_fn *const products[CONV_HIGH + 1][CONV_COLUMNS + 1] = { CONV_TILES(PRODUCT_ITEM) };
+
+/* Of a wide tile, with so many to come: a tile of one vector would wait for its multiplications. */
+static inline uint64_t product_rows(uint64_t vectors)
+{
+    if (CONV_VECTORS > 2 && vectors > 1 && vectors % CONV_VECTORS == 1)
+        return CONV_VECTORS - 1;
+    return vectors < CONV_VECTORS ? vectors : CONV_VECTORS;
+}
+
+static bool multiply(const struct conv2d_product *x)
+{
+    bool nan = false;
+    uint64_t vectors = (x->pixels + f32_n - 1) / f32_n, rows;
+    for (uint64_t at = 0; vectors; at += rows * f32_n, vectors -= vectors < rows ? vectors : rows) {
+        if (x->columns < CONV2D_WIDE)
+            rows = vectors > CONV_HIGH / 2 ? CONV_HIGH : CONV_HIGH / 2;
+        else
+            rows = product_rows(vectors);
+        nan |= products[rows][x->columns](x, at);
+    }
+    return nan;
+}

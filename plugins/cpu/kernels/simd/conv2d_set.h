@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an instruction set brings to the convolutions, and the part that all of them share: blocks,
+ * chunks, threads and memory. */
+#ifndef CPU_CONV2D_SET_H
+#define CPU_CONV2D_SET_H
+
+#include "conv2d_view.h"
+#include "gemm_block.h"
+
+/* Fewer columns than this leave registers of a tile idle. Such a group is narrow: its tile is
+ * higher instead. */
+#define CONV2D_WIDE 4u
+
+/* pixels x columns of C := or += a chunk of a sum. Term t reads the pixels from
+ * sheet + offsets[t] on, and GEMM_LANES columns, of which only those that exist matter, from
+ * panel + t*GEMM_LANES. The sum of each element is one chain of fused multiply-adds. What lies
+ * behind the pixels, up to a tile, is read but does not matter. */
+struct conv2d_product {
+    uint64_t pixels, steps;
+    unsigned columns; /* at most the set's */
+    const float *sheet;
+    const uint32_t *offsets;
+    const float *panel;
+    float *c;
+    uint64_t ld;
+    bool add;
+};
+
+/* sums[t*ld + j] := or += the sum over pixels of tap t, as above, times gradient j: in packed
+ * panels of `width` lanes with room for conv2d_set.lanes vectors; or as they lie, grad_ld apart.
+ * Sums of the lanes up to a whole vector may be written. */
+struct conv2d_pairs {
+    uint64_t pixels, taps, gradients;
+    const float *sheet;
+    const uint32_t *offsets;
+    const float *grad;
+    uint64_t width, grad_ld; /* whole vectors; not packed */
+    float *sums;
+    uint64_t ld; /* whole vectors */
+    bool add;
+};
+
+/* filter[j*ld + t] := the sum of sums[t*from + j] over `parts` of them, `part` apart. */
+struct conv2d_turn {
+    uint64_t gradients, taps, parts, part;
+    const float *sums;
+    uint64_t from;
+    float *filter;
+    uint64_t ld;
+    bool stream; /* whole lines pass the caches */
+};
+
+/* Rows p0 to p1 of one plane of pixels, from one plane of the source. */
+#define CONV2D_PLANE_TAPS 64u /* at most */
+struct conv2d_plane {
+    const struct conv2d_view *v;
+    const float *source, *taps; /* taps: in the order of the view */
+    float *pixels;
+    uint64_t p0, p1;
+    bool stream; /* stores pass the caches: rows are whole vectors, and aligned */
+};
+
+struct conv2d_set {
+    unsigned vector;           /* floats */
+    unsigned vectors, columns; /* of a wide tile */
+    unsigned high;             /* vectors of a narrow tile */
+    unsigned lanes;            /* vectors of packed gradients */
+    conv2d_fill_fn *fill;
+    gemm_pack_fn *pack;
+    bool (*multiply)(const struct conv2d_product *); /* true: some of it is NaN */
+    void (*lay)(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld);
+    void (*pair)(const struct conv2d_pairs *);  /* packed gradients */
+    void (*dot)(const struct conv2d_pairs *);   /* gradients as they lie */
+    bool (*plane)(const struct conv2d_plane *); /* true: some of it is NaN */
+    /* sums[t*ld] := or += that of tap t, of which pixels are the gradients. */
+    void (*plane_taps)(const struct conv2d_plane *, float *sums, uint64_t ld, bool add);
+    bool (*turn)(const struct conv2d_turn *); /* true: some of it is NaN */
+};
+
+/* Depthwise: whether there are such planes; and the sums of all. */
+bool conv2d_has_planes(const struct conv2d_view *v);
+void conv2d_planes(const struct conv2d_set *set, const struct conv2d_view *v,
+                   const struct cpu_work *work);
+
+void conv2d_forward(const struct conv2d_set *set, const struct cpu_conv2d *v,
+                    const struct cpu_work *work);
+uint64_t conv2d_forward_bytes(const struct conv2d_set *set, const struct cpu_conv2d *v,
+                              unsigned threads);
+
+void conv2d_backward_data(const struct conv2d_set *set, const struct cpu_conv2d *v,
+                          const struct cpu_work *work);
+uint64_t conv2d_backward_data_bytes(const struct conv2d_set *set, const struct cpu_conv2d *v,
+                                    unsigned threads);
+
+void conv2d_backward_filter(const struct conv2d_set *set, const struct cpu_conv2d *v,
+                            const struct cpu_work *work);
+uint64_t conv2d_backward_filter_bytes(const struct conv2d_set *set, const struct cpu_conv2d *v,
+                                      unsigned threads);
+
+#endif

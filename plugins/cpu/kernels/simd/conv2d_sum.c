@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv2d_forward and conv2d_backward_data. A task is a block of pixels by some columns: chunk by
+ * chunk, it copies what the block meets to a sheet in its L2, and multiplies it with panels of the
+ * filter. These are packed before all tasks, by all threads; or, when few blocks use them or there
+ * is no room, by the task. */
+#include "conv2d_set.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../../dispatch/cache.h"
+
+#define THREAD_FLOPS 1e6        /* multiplications that a thread is woken for */
+#define PANELS_BYTES (4u << 20) /* of the packed filter */
+#define WIDE_PIXELS  512u       /* of a block, at most */
+#define HIGH_PIXELS  2048u      /* of a block of a narrow sum */
+#define JOIN_PIXELS  512u       /* of a block of several images */
+#define TILE_COLUMNS 256u       /* of a block that is not computed in place */
+#define PHASES       4u
+#define FEW_BLOCKS   2u /* to pack panels for each of them */
+
+/* Panels j0.. of the groups g0.. */
+struct round {
+    uint64_t g0, gn, j0, jn;
+};
+
+struct plan {
+    const struct conv2d_set *set;
+    struct conv2d_view view;
+    struct conv2d_chunks chunks;
+    struct conv2d_blocks blocks;
+    bool narrow, aside; /* aside: pixels are computed elsewhere and copied */
+    bool packed;        /* by all threads */
+    bool padded;
+    uint64_t width, panels; /* columns of a panel, panels of a group */
+    uint64_t steps;         /* terms of a sum */
+    uint64_t gn, jn;        /* of a round */
+    uint64_t panels_bytes, sheet_bytes, offsets_bytes, panel_bytes, aside_bytes;
+    unsigned threads;
+};
+
+static uint64_t bytes_of(uint64_t floats)
+{
+    return conv2d_ceil(floats * sizeof(float), 64) * 64;
+}
+
+/* Elements of C from one column to the next, where a block is computed aside. */
+static uint64_t aside_ld(const struct plan *p, uint64_t pixels)
+{
+    return (conv2d_ceil(pixels, p->set->vector) + 1) * p->set->vector;
+}
+
+static uint64_t pixels_of(const struct conv2d_block *b, const struct conv2d_sheet *t)
+{
+    return (b->nn * b->pp - 1) * t->x.length + b->qq;
+}
+
+/* ---- plan ---- */
+
+static bool shares_x(const struct plan *p)
+{
+    return p->narrow && p->chunks.s == 1;
+}
+
+static void plan_blocks(struct plan *p)
+{
+    const struct conv2d_view *v = &p->view;
+    const struct conv2d_set *set = p->set;
+    const struct conv2d_block all = { 0, 1, 0, v->y.out, 0, v->x.out };
+    const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, 0);
+    const struct conv2d_sheet t = conv2d_sheet(v, &all, &k, shares_x(p));
+    const uint64_t source = k.cn * t.x.count * t.y.count;
+    const uint64_t most =
+        cpu_caches()->l2 / 2 / sizeof(float) / (source + conv2d_least(v->columns, TILE_COLUMNS));
+    const uint64_t limit = conv2d_least(most, p->narrow ? HIGH_PIXELS : WIDE_PIXELS);
+    struct conv2d_grain g = { .vector = set->vector,
+                              .vectors = p->narrow ? set->high / 2 : set->vectors,
+                              .fixed = 2,
+                              .join = p->narrow ? 0 : JOIN_PIXELS };
+    g.most = limit > g.vector * g.vectors ? limit : g.vector * g.vectors;
+    p->blocks = conv2d_blocks(v, &g);
+}
+
+static void plan_bytes(struct plan *p)
+{
+    const struct conv2d_view *v = &p->view;
+    const struct conv2d_block b = conv2d_block(v, &p->blocks, 0);
+    const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, 0);
+    const struct conv2d_sheet t = conv2d_sheet(v, &b, &k, shares_x(p));
+    const uint64_t columns = conv2d_least(p->panels * p->width, TILE_COLUMNS);
+    p->aside = b.nn > 1 || t.x.length != b.qq || v->column != 1 || (b.pp > 1 && v->row != b.qq);
+    p->sheet_bytes = bytes_of(k.cn * t.channel + (uint64_t)p->set->vector * p->set->high);
+    p->offsets_bytes = bytes_of(conv2d_steps(&k));
+    p->panel_bytes = p->packed ? 0 : bytes_of(conv2d_steps(&k) * GEMM_LANES);
+    p->aside_bytes = p->aside ? bytes_of(aside_ld(p, pixels_of(&b, &t)) * columns) : 0;
+}
+
+static void plan_rounds(struct plan *p, uint64_t phases)
+{
+    const struct conv2d_view *v = &p->view;
+    const uint64_t panel = p->steps * GEMM_LANES * sizeof(float),
+                   fit = PANELS_BYTES / phases / panel;
+    p->packed = p->blocks.count > FEW_BLOCKS && fit;
+    p->gn = v->groups;
+    p->jn = p->panels;
+    if (!p->packed)
+        return;
+    if (fit < p->panels) {
+        p->gn = 1;
+        p->jn = conv2d_part(p->panels, fit, 1);
+    } else if (fit / p->panels < p->gn) {
+        p->gn = conv2d_part(p->gn, fit / p->panels, 1);
+    }
+    p->panels_bytes = bytes_of(p->gn * p->jn * p->steps * GEMM_LANES);
+}
+
+static struct plan plan_of(const struct conv2d_set *set, const struct conv2d_view *v,
+                           unsigned threads, uint64_t phases)
+{
+    struct plan p = { .set = set, .view = *v, .threads = threads };
+    const double each = (double)v->images * (double)v->y.out * (double)v->x.out;
+    p.narrow = v->columns < CONV2D_WIDE;
+    p.padded = conv2d_padded(v);
+    p.width = p.narrow ? v->columns : conv2d_part(v->columns, set->columns, 1);
+    p.panels = conv2d_ceil(v->columns, p.width);
+    p.steps = v->sources * v->y.taps * v->x.taps;
+    p.chunks = conv2d_chunks(v, cpu_caches()->l1d / 2 / (GEMM_LANES * sizeof(float)) /
+                                    (!p.narrow && v->y.out * v->x.out <= JOIN_PIXELS / 4 ? 2 : 1));
+    const double flops = each * (double)p.steps * (double)v->columns * (double)v->groups;
+    if (flops < THREAD_FLOPS * threads)
+        p.threads = 1 + (unsigned)(flops / THREAD_FLOPS);
+    plan_blocks(&p);
+    plan_rounds(&p, phases);
+    plan_bytes(&p);
+    return p;
+}
+
+static uint64_t thread_bytes(const struct plan *p)
+{
+    return p->sheet_bytes + p->offsets_bytes + p->panel_bytes + p->aside_bytes;
+}
+
+static uint64_t plan_total(const struct plan *p)
+{
+    return conv2d_has_planes(&p->view) ? 0 : p->panels_bytes + thread_bytes(p) * p->threads;
+}
+
+/* ---- the filter ---- */
+
+/* Panel j of a group, the terms of a chunk. */
+static void pack(const struct plan *p, uint64_t group, uint64_t j, const struct conv2d_chunk *k,
+                 float *to)
+{
+    const struct conv2d_view *v = &p->view;
+    const uint64_t column = j * p->width, taps = v->y.taps * v->x.taps;
+    const unsigned columns = (unsigned)conv2d_least(p->width, v->columns - column);
+    const float *from =
+        v->filter + group * v->filter_group + column * v->filter_column + k->c0 * v->filter_source;
+    const bool rows_in_order = v->filter_source == taps && v->filter_row == v->x.taps;
+    if (rows_in_order && v->y.by == 1 && v->x.by == 1) {
+        p->set->pack(to, GEMM_LANES, columns, columns, conv2d_steps(k),
+                     from + k->r0 * v->filter_row + k->s0, v->filter_column, 1);
+        return;
+    }
+    if (taps == 1 && v->filter_column == 1) {
+        p->set->pack(to, GEMM_LANES, columns, columns, k->cn, from, 1, v->filter_source);
+        return;
+    }
+    if (v->filter_column == taps && conv2d_backwards(v)) {
+        const uint64_t all = k->rn * k->sn,
+                       last = (k->r0 + k->rn - 1) * v->x.taps + k->s0 + k->sn - 1;
+        for (uint64_t c = 0; c < k->cn; c++, from += v->filter_source, to += all * GEMM_LANES)
+            p->set->pack(to, GEMM_LANES, columns, columns, all, from + taps - 1 - last, taps, 1);
+        return;
+    }
+    for (uint64_t c = 0; c < k->cn; c++, from += v->filter_source)
+        for (uint64_t r = k->r0; r < k->r0 + k->rn; r++)
+            for (uint64_t s = k->s0; s < k->s0 + k->sn; s++, to += GEMM_LANES) {
+                const float *tap =
+                    from + (v->y.first + r * v->y.by) * v->filter_row + v->x.first + s * v->x.by;
+                for (unsigned i = 0; i < columns; i++)
+                    to[i] = tap[i * v->filter_column];
+            }
+}
+
+/* Where the terms of a chunk begin, among all. */
+static uint64_t first_step(const struct conv2d_view *v, const struct conv2d_chunk *k)
+{
+    return (k->c0 * v->y.taps + k->r0) * v->x.taps + k->s0;
+}
+
+struct job {
+    const struct plan *plan;
+    struct round round;
+    uint64_t piece, pieces; /* panels of a task; pieces of a round */
+    uint64_t tasks;
+    char *panels, *own; /* memory: of all, of each thread */
+    uint64_t own_bytes; /* of one thread */
+};
+
+/* Where a panel of the round lies. */
+static float *panel_at(const struct job *job, uint64_t group, uint64_t j,
+                       const struct conv2d_chunk *k)
+{
+    const struct plan *p = job->plan;
+    const uint64_t before = (group - job->round.g0) * job->round.jn * p->steps +
+                            job->round.jn * first_step(&p->view, k) +
+                            (j - job->round.j0) * conv2d_steps(k);
+    return (float *)job->panels + before * GEMM_LANES;
+}
+
+static void pack_task(void *ctx, uint64_t task, unsigned thread)
+{
+    const struct job *job = ctx;
+    const struct plan *p = job->plan;
+    const uint64_t group = job->round.g0 + task / job->round.jn;
+    const uint64_t j = job->round.j0 + task % job->round.jn;
+    (void)thread;
+    for (uint64_t i = 0; i < p->chunks.count; i++) {
+        const struct conv2d_chunk k = conv2d_chunk(&p->view, &p->chunks, i);
+        pack(p, group, j, &k, panel_at(job, group, j, &k));
+    }
+}
+
+/* ---- the sums ---- */
+
+/* A block by the panels j0 to j1 of a group, in the memory of a thread. */
+struct task {
+    struct conv2d_block block;
+    uint64_t group, j0, j1;
+    float *sheet, *panel, *c;
+    uint32_t *offsets;
+    uint64_t ld;     /* of c */
+    uint64_t length; /* of its rows */
+};
+
+static float *pixel_at(const struct conv2d_view *v, uint64_t n, uint64_t group, uint64_t column,
+                       uint64_t p, uint64_t q)
+{
+    return v->pixels + ((n * v->groups + group) * v->columns + column) * v->plane + p * v->row +
+           q * v->column;
+}
+
+/* True: some of it is NaN. */
+static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
+{
+    const struct plan *p = job->plan;
+    const struct conv2d_view *v = &p->view;
+    const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, i);
+    const struct conv2d_sheet sheet = conv2d_sheet(v, &t->block, &k, shares_x(p));
+    struct conv2d_product x = { .pixels = pixels_of(&t->block, &sheet),
+                                .steps = conv2d_steps(&k),
+                                .sheet = t->sheet,
+                                .offsets = t->offsets,
+                                .add = i != 0 };
+    bool nan = false;
+    t->length = sheet.x.length;
+    t->ld = x.ld = p->aside ? aside_ld(p, x.pixels) : v->plane;
+    conv2d_offsets(v, &sheet, &k, t->offsets);
+    conv2d_fill(v, t->group, &t->block, &k, &sheet, t->sheet, p->set->fill);
+    for (uint64_t j = t->j0; j < t->j1; j++) {
+        float *panel = p->packed ? panel_at(job, t->group, j, &k) : t->panel;
+        if (!p->packed)
+            pack(p, t->group, j, &k, panel);
+        x.panel = panel;
+        x.columns = (unsigned)conv2d_least(p->width, v->columns - j * p->width);
+        x.c = t->c + (j - t->j0) * p->width * x.ld;
+        nan |= p->set->multiply(&x);
+    }
+    return nan;
+}
+
+/* Applies a function to each row of pixels of a task. */
+typedef void row_fn(const struct plan *p, const struct task *t, uint64_t image, uint64_t column,
+                    uint64_t row);
+
+static void for_rows(const struct plan *p, const struct task *t, row_fn *run)
+{
+    const uint64_t end = conv2d_least(t->j1 * p->width, p->view.columns);
+    for (uint64_t column = t->j0 * p->width; column < end; column++)
+        for (uint64_t i = 0; i < t->block.nn; i++)
+            for (uint64_t row = 0; row < t->block.pp; row++)
+                run(p, t, i, column, row);
+}
+
+static void copy_row(const struct plan *p, const struct task *t, uint64_t image, uint64_t column,
+                     uint64_t row)
+{
+    const struct conv2d_block *b = &t->block;
+    const float *from =
+        t->c + (column - t->j0 * p->width) * t->ld + (image * b->pp + row) * t->length;
+    float *to = pixel_at(&p->view, b->n0 + image, t->group, column, b->p0 + row, b->q0);
+    if (p->view.column == 1)
+        memcpy(to, from, b->qq * sizeof(*to));
+    else
+        for (uint64_t q = 0; q < b->qq; q++)
+            to[q * p->view.column] = from[q];
+}
+
+static void mend_row(const struct plan *p, const struct task *t, uint64_t image, uint64_t column,
+                     uint64_t row)
+{
+    const struct conv2d_block *b = &t->block;
+    for (uint64_t q = b->q0; q < b->q0 + b->qq; q++) {
+        float *pixel = pixel_at(&p->view, b->n0 + image, t->group, column, b->p0 + row, q);
+        if (isnan(*pixel))
+            *pixel = conv2d_pixel(&p->view, b->n0 + image, t->group, column, b->p0 + row, q);
+    }
+}
+
+static void sum_task(void *ctx, uint64_t task, unsigned thread)
+{
+    const struct job *job = ctx;
+    const struct plan *p = job->plan;
+    char *memory = job->own + thread * job->own_bytes;
+    struct task t = { .group = job->round.g0 + task / job->pieces % job->round.gn,
+                      .j0 = job->round.j0 + task % job->pieces * job->piece };
+    bool nan = false;
+    t.j1 = conv2d_least(t.j0 + job->piece, job->round.j0 + job->round.jn);
+    t.block = conv2d_block(&p->view, &p->blocks, task / job->pieces / job->round.gn);
+    t.sheet = (float *)memory;
+    t.offsets = (uint32_t *)(memory += p->sheet_bytes);
+    t.panel = (float *)(memory += p->offsets_bytes);
+    t.c = (float *)(memory + p->panel_bytes);
+    if (!p->aside)
+        t.c = pixel_at(&p->view, t.block.n0, t.group, t.j0 * p->width, t.block.p0, t.block.q0);
+    for (uint64_t i = 0; i < p->chunks.count; i++)
+        nan = add_chunk(job, &t, i);
+    if (p->aside)
+        for_rows(p, &t, copy_row);
+    if (nan && p->padded)
+        for_rows(p, &t, mend_row);
+}
+
+/* Cuts a round into tasks, and packs its panels. */
+static void begin_round(struct job *job, struct cpu_team *team)
+{
+    const struct plan *p = job->plan;
+    const uint64_t most = p->aside && TILE_COLUMNS / p->width < job->round.jn
+                              ? TILE_COLUMNS / p->width
+                              : job->round.jn;
+    const uint64_t tasks = p->blocks.count * job->round.gn;
+    job->piece = conv2d_part(job->round.jn, most, 1);
+    if (p->threads > 1 && tasks < 2 * (uint64_t)p->threads) {
+        const uint64_t parts = conv2d_ceil(2 * (uint64_t)p->threads, tasks);
+        job->piece = conv2d_least(job->piece, conv2d_ceil(job->round.jn, parts));
+    }
+    job->pieces = conv2d_ceil(job->round.jn, job->piece);
+    if (p->packed)
+        cpu_team_run(team, p->threads, pack_task, job, job->round.gn * job->round.jn);
+    job->tasks = tasks * job->pieces;
+}
+
+static void sum(const struct plan *p, const struct cpu_work *work)
+{
+    if (conv2d_has_planes(&p->view)) {
+        conv2d_planes(p->set, &p->view, work);
+        return;
+    }
+    struct job job = { .plan = p,
+                       .panels = work->memory,
+                       .own = (char *)work->memory + p->panels_bytes,
+                       .own_bytes = thread_bytes(p) };
+    struct round *r = &job.round;
+    for (r->g0 = 0; r->g0 < p->view.groups; r->g0 += p->gn)
+        for (r->j0 = 0; r->j0 < p->panels; r->j0 += p->jn) {
+            r->gn = conv2d_least(p->gn, p->view.groups - r->g0);
+            r->jn = conv2d_least(p->jn, p->panels - r->j0);
+            begin_round(&job, work->team);
+            cpu_team_run(work->team, p->threads, sum_task, &job, job.tasks);
+        }
+}
+
+/* ---- forward ---- */
+
+uint64_t conv2d_forward_bytes(const struct conv2d_set *set, const struct cpu_conv2d *v,
+                              unsigned threads)
+{
+    const struct conv2d_view view = conv2d_view_forward(v);
+    const struct plan p = plan_of(set, &view, threads, 1);
+    return plan_total(&p);
+}
+
+void conv2d_forward(const struct conv2d_set *set, const struct cpu_conv2d *v,
+                    const struct cpu_work *work)
+{
+    const struct conv2d_view view = conv2d_view_forward(v);
+    const struct plan p = plan_of(set, &view, cpu_team_size(work->team), 1);
+    sum(&p, work);
+}
+
+/* ---- backward_data ---- */
+
+/* Phases that are computed together: they meet the same sources, which stay in the cache. */
+struct phases {
+    struct plan plans[PHASES];
+    struct job jobs[PHASES];
+    unsigned count;
+};
+
+/* What all of them need at once, of each thread. */
+static uint64_t phases_own(const struct phases *f)
+{
+    uint64_t most = 0;
+    for (unsigned i = 0; i < f->count; i++)
+        if (thread_bytes(&f->plans[i]) > most)
+            most = thread_bytes(&f->plans[i]);
+    return most;
+}
+
+static bool may_be_together(const struct phases *f)
+{
+    for (unsigned i = 0; i < f->count; i++) {
+        const struct plan *p = &f->plans[i];
+        if (conv2d_has_planes(&p->view) || !p->packed || p->gn != p->view.groups ||
+            p->jn != p->panels)
+            return false;
+    }
+    return true;
+}
+
+static uint64_t phases_bytes(const struct phases *f)
+{
+    uint64_t panels = 0, most = 0;
+    unsigned threads = 1;
+    for (unsigned i = 0; i < f->count; i++) {
+        const struct plan *p = &f->plans[i];
+        panels += p->panels_bytes;
+        threads = p->threads > threads ? p->threads : threads;
+        most = plan_total(p) > most ? plan_total(p) : most;
+    }
+    return may_be_together(f) ? panels + phases_own(f) * threads : most;
+}
+
+static void phases_task(void *ctx, uint64_t task, unsigned thread)
+{
+    struct phases *f = ctx;
+    for (unsigned i = 0; i < f->count; i++)
+        if (task < f->jobs[i].tasks)
+            sum_task(&f->jobs[i], task, thread);
+}
+
+static void sum_phases(struct phases *f, const struct cpu_work *work)
+{
+    uint64_t tasks = 0;
+    unsigned threads = 1;
+    char *memory = work->memory;
+    if (!may_be_together(f)) {
+        for (unsigned i = 0; i < f->count; i++)
+            sum(&f->plans[i], work);
+        return;
+    }
+    for (unsigned i = 0; i < f->count; i++) {
+        const struct plan *p = &f->plans[i];
+        f->jobs[i] = (struct job){
+            .plan = p, .round = { 0, p->gn, 0, p->jn }, .panels = memory, .own_bytes = phases_own(f)
+        };
+        memory += p->panels_bytes;
+        begin_round(&f->jobs[i], work->team);
+        tasks = f->jobs[i].tasks > tasks ? f->jobs[i].tasks : tasks;
+        threads = p->threads > threads ? p->threads : threads;
+    }
+    for (unsigned i = 0; i < f->count; i++)
+        f->jobs[i].own = memory;
+    cpu_team_run(work->team, threads, phases_task, f, tasks);
+}
+
+/* Some phases from number `at` on; the number of the next, or 0. */
+static uint64_t next_phases(const struct conv2d_set *set, const struct cpu_conv2d *v, uint64_t at,
+                            unsigned threads, struct phases *f)
+{
+    const uint64_t columns = conv2d_least(v->stride_w, v->w);
+    const uint64_t all = conv2d_least(v->stride_h, v->h) * columns;
+    struct conv2d_view view;
+    for (f->count = 0; at < all && f->count < PHASES; at++)
+        if (conv2d_view_backward(v, at / columns, at % columns, &view))
+            f->plans[f->count++] = plan_of(set, &view, threads, conv2d_least(all, PHASES));
+    return at < all ? at : 0;
+}
+
+uint64_t conv2d_backward_data_bytes(const struct conv2d_set *set, const struct cpu_conv2d *v,
+                                    unsigned threads)
+{
+    struct phases f;
+    uint64_t most = 0, at = 0;
+    do {
+        at = next_phases(set, v, at, threads, &f);
+        most = phases_bytes(&f) > most ? phases_bytes(&f) : most;
+    } while (at);
+    return most;
+}
+
+static bool phase_without_taps(const struct cpu_conv2d *v)
+{
+    struct conv2d_view view;
+    for (uint64_t y = 0; y < conv2d_least(v->stride_h, v->h); y++)
+        for (uint64_t x = 0; x < conv2d_least(v->stride_w, v->w); x++)
+            if (!conv2d_view_backward(v, y, x, &view))
+                return true;
+    return false;
+}
+
+void conv2d_backward_data(const struct conv2d_set *set, const struct cpu_conv2d *v,
+                          const struct cpu_work *work)
+{
+    struct phases f;
+    uint64_t at = 0;
+    if (phase_without_taps(v))
+        memset(v->input, 0, v->n * v->c * v->h * v->w * sizeof(*v->input));
+    do {
+        at = next_phases(set, v, at, cpu_team_size(work->team), &f);
+        sum_phases(&f, work);
+    } while (at);
+}
