@@ -43,6 +43,21 @@ static void end_at_first_failure(void *ctx, const cb_selftest_result *result)
     tell(text);
 }
 
+/* Further instances have the fault, too. */
+static cb_status open_more(void *ctx, const char *const *options, uint64_t n, cb_backend *out,
+                           cb_error *err)
+{
+    (void)err;
+    *out = judge_open(ctx, n > 0 ? options[0] : "", n > 1 ? options[1] : "");
+    return CB_OK;
+}
+
+static void close_more(void *ctx, cb_backend be)
+{
+    (void)ctx;
+    test_close(be);
+}
+
 static void run_selftest(const char *option, const char *subject)
 {
     cb_error err = test_error();
@@ -52,6 +67,9 @@ static void run_selftest(const char *option, const char *subject)
     cb_selftest_options_init(&options);
     options.filter = *subject ? subject : NULL;
     options.report = end_at_first_failure;
+    options.ctx = (void *)option;
+    options.open = open_more;
+    options.close = close_more;
     const cb_backend be = judge_open(option, "", "");
     TEST_OK(cb_selftest_run(be, &options, &summary, &err), &err);
     test_close(be);

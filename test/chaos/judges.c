@@ -20,66 +20,6 @@ cb_backend judge_open(const char *a, const char *b, const char *c)
     return test_open(options);
 }
 
-/* ---- late errors ---- */
-
-#define BYTES 64
-
-/* A stream whose memset has failed and whose copy was queued behind it, before an event. */
-struct late {
-    cb_backend be;
-    cb_stream *stream;
-    cb_event *event;
-    uint64_t ptr;
-    unsigned char bytes[BYTES];
-};
-
-static void queue_failure(struct late *l, const char *fault)
-{
-    cb_error err = test_error();
-    /* The failure must not be found before all of it is queued. */
-    l->be = judge_open(fault, "fail=memset", "delay=20000");
-    const compute_backend_v1 *api = l->be.api;
-    memset(l->bytes, 7, BYTES);
-    l->ptr = test_alloc(l->be, BYTES);
-    TEST_OK(api->stream_create(l->be.self, 0, &l->stream, &err), &err);
-    TEST_OK(api->event_create(l->be.self, 0, &l->event, &err), &err);
-    const cb_copy_htod_args copy = { CB_ARGS(cb_copy_htod_args),
-                                     .flags = CB_COPY_ASYNC,
-                                     .dst = l->ptr,
-                                     .src = l->bytes,
-                                     .bytes = BYTES,
-                                     .stream = l->stream };
-    TEST_OK(cb_memset(l->be, l->ptr, 1, BYTES, l->stream, &err), &err);
-    TEST_OK(cb_copy_htod(l->be, &copy, &err), &err);
-    TEST_OK(api->event_record(l->be.self, l->event, l->stream, &err), &err);
-}
-
-static void judge_late(const char *fault, char failure[FAILURE_MAX])
-{
-    struct late l = { .ptr = 0 };
-    queue_failure(&l, fault);
-    const compute_backend_v1 *api = l.be.api;
-    const struct {
-        const char *call;
-        cb_status got, want;
-    } calls[] = {
-        { "event_synchronize after the failure", api->event_synchronize(l.be.self, l.event, NULL),
-          CB_DEVICE_ERROR },
-        { "event_synchronize again", api->event_synchronize(l.be.self, l.event, NULL), CB_OK },
-        { "stream_synchronize after the failure",
-          api->stream_synchronize(l.be.self, l.stream, NULL), CB_DEVICE_ERROR },
-        { "stream_synchronize again", api->stream_synchronize(l.be.self, l.stream, NULL), CB_OK },
-    };
-    test_download(l.be, l.bytes, l.ptr, BYTES);
-    test_close(l.be);
-    if (l.bytes[0])
-        snprintf(failure, FAILURE_MAX, "late:what was queued behind the failure ran");
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        if (calls[i].got != calls[i].want && !failure[0])
-            snprintf(failure, FAILURE_MAX, "late:%s is %s, not %s", calls[i].call,
-                     cb_status_name(calls[i].got), cb_status_name(calls[i].want));
-}
-
 /* ---- the state of the host ---- */
 
 static int entries(const char *path)
@@ -213,7 +153,6 @@ static void judge_threads(const char *fault, char failure[FAILURE_MAX])
 }
 
 const struct judge judges[] = {
-    { "late", judge_late },
     { "state", judge_state },
     { "threads", judge_threads },
 };

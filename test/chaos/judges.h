@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges of what the self-test cannot see, since it is given one instance, and no way to make work
- * fail. Each fills failure with "SUBJECT:..." and returns, or leaves it empty. */
+/* Judges of what an instance does to its process, and of what differs between instances, beside the
+ * self-test. Each fills failure with "SUBJECT:..." and returns, or leaves it empty. */
 #ifndef TEST_CHAOS_JUDGES_H
 #define TEST_CHAOS_JUDGES_H
 
