@@ -28,12 +28,15 @@
  *                 caller has set; the caller's control bits come back (sticky flags may be raised).
  * Host state      no call changes locale, signal handlers, working directory, affinity, umask or
  *                 environment. Nothing is printed, nothing exits or aborts.
- * Lifetime        argument structs, shapes, indices and strings are read before the call returns.
+ * Lifetime        argument structs, shapes, indices and strings are read before the call returns,
+ *                 also where the work is queued.
  * Streams         NULL is the instance's default stream. Work on one stream runs in order;
  *                 streams, the default one included, order nothing but themselves. Results are
  *                 there after synchronize, an event, or a blocking copy on the stream.
  * Late errors     after a failure found late a stream skips what is queued. The first call on it
- *                 that returns a status reports the error, does nothing else and clears it.
+ *                 that returns a status reports the error, does nothing else and clears it; a call
+ *                 that is refused for its arguments is none of these. Bad arguments are never found
+ *                 late.
  * Before init     name, version, device_count, device_info, capabilities, get_extension, info and
  *                 destroy work; every other slot answers CB_NOT_INITIALIZED.
  * Unknown codes   an unknown dtype, op or precision, and any bit of flags or of a reserved field
@@ -180,9 +183,9 @@ enum {
 
 /* Flags. A bit that a backend does not know is CB_UNSUPPORTED, never ignored. */
 #define CB_ATTENTION_CAUSAL 1u /* query i sees key j when j <= i + seq_kv - seq_q */
-#define CB_COPY_ASYNC                                                                              \
-    1u /* return at once; host memory stays valid until an event or synchronize                    \
-        */
+/* Return at once. Host memory stays valid, what is copied from it unchanged, until an event behind
+ * the copy or a synchronize. */
+#define CB_COPY_ASYNC 1u
 
 /* Where a device's memory is, as its host sees it. */
 enum {
@@ -632,7 +635,7 @@ struct compute_backend_v1 {
     cb_status (*copy_dtod)(void *self, const cb_copy_dtod_args *args, cb_error *err);
 
     /**
-     * synchronize - waits for everything queued on every stream of the instance.
+     * synchronize - waits for everything that is now queued on every stream of the instance.
      *
      * Errors: the late error of a stream, one stream per call; call again for the next.
      */
@@ -793,12 +796,13 @@ struct compute_backend_v1 {
     cb_status (*stream_create)(void *self, uint32_t flags, cb_stream **out, cb_error *err);
     cb_status (*stream_destroy)(void *self, cb_stream *stream, cb_error *err);
 
-    /** stream_synchronize - waits for the work queued on one stream, and reports its late error. */
+    /** stream_synchronize - waits for the work now queued on one stream; reports its late error. */
     cb_status (*stream_synchronize)(void *self, cb_stream *stream, cb_error *err);
 
     /**
      * event_create, event_destroy - a marker. @flags is 0. An event that was never recorded
-     * counts as done.
+     * counts as done. One that is destroyed or recorded again keeps those who wait for it: they
+     * wait for the record that was the last when they began.
      */
     cb_status (*event_create)(void *self, uint32_t flags, cb_event **out, cb_error *err);
     cb_status (*event_destroy)(void *self, cb_event *event, cb_error *err);
@@ -806,7 +810,10 @@ struct compute_backend_v1 {
     /** event_record - the event is done once all that is now queued on the stream is. */
     cb_status (*event_record)(void *self, cb_event *event, cb_stream *stream, cb_error *err);
 
-    /** stream_wait_event - what is queued on the stream from now on waits for the event. */
+    /**
+     * stream_wait_event - what is queued on the stream from now on waits for the event. On the
+     * default stream the call itself may wait.
+     */
     cb_status (*stream_wait_event)(void *self, cb_stream *stream, cb_event *event, cb_error *err);
 
     /**
@@ -883,6 +890,32 @@ typedef struct cb_map_v1 {
 } cb_map_v1;
 #define CB_MAP_1_0 32
 CB_STATIC_ASSERT(sizeof(cb_map_v1) == CB_MAP_1_0, "1.0");
+
+/* ---- Extension cb.profile/1: how long work took -------------------------------------------- */
+
+#define CB_PROFILE_ID "cb.profile/1"
+
+typedef struct cb_profile_v1 {
+    uint64_t size;
+
+    /**
+     * elapsed - the time between two events, by the device's own steady clock.
+     *
+     * @start, @end: events whose last record is done; of any two streams, the default one
+     *               included, or one and the same.
+     * @ns:          receives nanoseconds from the moment start was done to the moment end was, as
+     *               exact as the device's clock; negative when end was done first. At least 0 when
+     *               start comes before end on one stream, or through a stream_wait_event.
+     *
+     * It does not wait, and neither reports nor clears a late error. Every event keeps its time
+     * until it is recorded again or destroyed.
+     * Errors: an event that was never recorded, one that a late failure left without a time, and a
+     *         NULL ns: CB_INVALID_ARGUMENT; an event that is not done yet: CB_BUSY.
+     */
+    cb_status (*elapsed)(void *self, cb_event *start, cb_event *end, int64_t *ns, cb_error *err);
+} cb_profile_v1;
+#define CB_PROFILE_1_0 16
+CB_STATIC_ASSERT(sizeof(cb_profile_v1) == CB_PROFILE_1_0, "1.0");
 
 /* ---- Names of codes ------------------------------------------------------------------------ */
 

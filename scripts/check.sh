@@ -25,9 +25,10 @@ TSAN_OPTIONS=halt_on_error=1 meson test -C build/tsan --no-rebuild --print-error
 # only the conformance suite, which needs neither, runs under it.
 meson test -C build/plain --no-rebuild --print-errorlogs -t 40 \
     --wrapper 'valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite' \
-    'common addr_table' 'cpu lifecycle' 'cpu map' 'cpu memory' 'cpu no_memory' 'cpu options' \
-    'cpu streams' 'cpu stress' 'field threads' 'conformance reference' 'conformance avx2' ini config \
-    choose table life memory 'chaos late' || status=1
+    'common addr_table' 'common handles' 'cpu lifecycle' 'cpu map' 'cpu memory' 'cpu no_memory' \
+    'cpu options' 'cpu profile' 'cpu queue' 'cpu streams' 'cpu stress' 'field threads' \
+    'conformance reference' 'conformance avx2' ini config choose table life memory \
+    'chaos late' || status=1
 
 for kernels in reference avx2 avx512; do
     CB_TRUST=off CB_PLUGINS=build/plain/plugins/cpu build/plain/loader/cmd/cb \

@@ -130,6 +130,48 @@ static void the_call_that_reports_it_does_nothing_else(struct late *l)
     check(l, "copy_dtoh again", get(l, 0), CB_OK);
 }
 
+static void events_that_are_not_behind_it_do_not_report_it(struct late *l)
+{
+    cb_event *before;
+    if (!st_offered(l->run, "event_create", l->api->event_create(l->self, 0, &before, &l->err),
+                    &l->err))
+        return;
+    check(l, "event_record on another stream",
+          l->api->event_record(l->self, before, l->stream[1], &l->err), CB_OK);
+    check(l, "stream_synchronize behind the failure", wait_stream(l, 0), CB_DEVICE_ERROR);
+    check(l, "event_synchronize of an event that has nothing to do with it",
+          l->api->event_synchronize(l->self, before, &l->err), CB_OK);
+    check(l, "event_record after the report",
+          l->api->event_record(l->self, before, l->stream[0], &l->err), CB_OK);
+    check(l, "event_synchronize of an event that was recorded after the report",
+          l->api->event_synchronize(l->self, before, &l->err), CB_OK);
+}
+
+/* Whether the stream that waits fails, too, is not said; that it goes on is. */
+static void a_wait_for_an_event_behind_it_ends(struct late *l)
+{
+    queue_the_rest(l);
+    check(l, "stream_wait_event on another stream",
+          l->api->stream_wait_event(l->self, l->stream[1], l->event, &l->err), CB_OK);
+    const cb_status st = wait_stream(l, 1);
+    check(l, "stream_synchronize of the stream that waited", st,
+          st == CB_DEVICE_ERROR ? CB_DEVICE_ERROR : CB_OK);
+    check(l, "stream_synchronize again", wait_stream(l, 1), CB_OK);
+    check(l, "stream_synchronize behind the failure", wait_stream(l, 0), CB_DEVICE_ERROR);
+}
+
+static void bad_arguments_do_not_report_it(struct late *l)
+{
+    queue_the_rest(l);
+    check(l, "event_synchronize behind the failure", wait_event(l), CB_DEVICE_ERROR);
+    check(l, "memset of a value beyond a byte",
+          l->api->memset(l->self, l->ptr, 256, BYTES, l->stream[0], &l->err), CB_INVALID_ARGUMENT);
+    check(l, "memset beyond the buffer",
+          l->api->memset(l->self, l->ptr, 1, BYTES + 1, l->stream[0], &l->err),
+          CB_INVALID_ARGUMENT);
+    check(l, "stream_synchronize behind the failure", wait_stream(l, 0), CB_DEVICE_ERROR);
+}
+
 static void other_streams_do_not_see_it(struct late *l)
 {
     check(l, "copy_dtoh on another stream", get(l, 1), CB_OK);
@@ -153,6 +195,10 @@ static const struct {
     { "the_stream_reports_it_once", the_stream_reports_it_once },
     { "what_is_queued_behind_it_is_skipped", what_is_queued_behind_it_is_skipped },
     { "the_call_that_reports_it_does_nothing_else", the_call_that_reports_it_does_nothing_else },
+    { "events_that_are_not_behind_it_do_not_report_it",
+      events_that_are_not_behind_it_do_not_report_it },
+    { "bad_arguments_do_not_report_it", bad_arguments_do_not_report_it },
+    { "a_wait_for_an_event_behind_it_ends", a_wait_for_an_event_behind_it_ends },
     { "other_streams_do_not_see_it", other_streams_do_not_see_it },
     { "synchronize_reports_one_stream_a_call", synchronize_reports_one_stream_a_call },
 };

@@ -28,6 +28,7 @@ static const struct st_group *const groups[] = {
     &st_memory,
     &st_streams,
     &st_late,
+    &st_profile,
     &st_supports,
     &st_lifecycle,
     &st_devices,

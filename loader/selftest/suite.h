@@ -421,6 +421,6 @@ void st_cases(struct st_run *run, const char *subject, const struct st_case *cas
 extern const struct st_group st_gemm, st_gemm_mixed_precision, st_batched_gemm, st_conv2d_forward,
     st_conv2d_backward_data, st_conv2d_backward_filter, st_conv2d_adjoint, st_attention, st_softmax,
     st_reduce, st_unary, st_binary, st_gather, st_scatter, st_memory, st_streams, st_late,
-    st_supports, st_lifecycle, st_devices, st_info, st_map, st_state;
+    st_profile, st_supports, st_lifecycle, st_devices, st_info, st_map, st_state;
 
 #endif

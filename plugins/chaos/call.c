@@ -33,6 +33,8 @@ static cb_status call(struct chaos *chaos, uint32_t code, const void *args, cb_e
         return chaos_submit(work, err);
     if (fault && fault->refused)
         fault->refused(work);
+    if (chaos_has(chaos, CHAOS_CHECKS_LATE))
+        st = chaos_fail_late(chaos, work->stream, st, err);
     chaos_work_free(work);
     return st;
 }

@@ -125,6 +125,7 @@ struct chaos_work {
     struct chaos_work *next;
     uint64_t ticket;
     struct chaos_mark *mark;
+    const cb_event *event; /* of a wait */
     struct chaos_waiter *waiter;
 };
 
@@ -153,6 +154,8 @@ cb_status chaos_submit(struct chaos_work *work, cb_error *err);
 /* Before a call that queues nothing: is the stream one, and has it an error to report? */
 cb_status chaos_stream_check(struct chaos *chaos, cb_stream *stream, const char *where,
                              cb_error *err);
+/* For a fault: what the call has refused becomes a late error of its stream, and the call is OK. */
+cb_status chaos_fail_late(struct chaos *chaos, cb_stream *stream, cb_status st, cb_error *err);
 cb_stream *chaos_stream_wrapped(const cb_stream *stream);
 void chaos_streams_end(struct chaos *chaos);
 cb_status chaos_stream_create(void *self, uint32_t flags, cb_stream **out, cb_error *err);
@@ -186,12 +189,18 @@ struct chaos_options {
 cb_status chaos_options_read(struct chaos *chaos, const cb_create_args *args,
                              struct chaos_options *out, cb_error *err);
 
-/* memory.c, map.c, facts.c */
+/* extension.c, map.c, profile.c */
+cb_status chaos_get_extension(void *self, const char *id, cb_extension *out, cb_error *err);
+/* The wrapped backend's cb.map/1; CB_NOT_FOUND when it has none. */
+cb_status chaos_wrapped_map(const struct chaos *chaos, cb_extension *out, cb_error *err);
+extern const cb_map_v1 chaos_map;
+extern const cb_profile_v1 chaos_profile;
+
+/* memory.c, facts.c */
 cb_status chaos_alloc(void *self, uint64_t bytes, cb_stream *stream, uint64_t *out, cb_error *err);
 cb_status chaos_free(void *self, uint64_t ptr, cb_stream *stream, cb_error *err);
 cb_status chaos_memory_info(void *self, cb_memory_info *out, cb_error *err);
 void chaos_release(void *ctx, void *memory, void *owner, uint64_t bytes);
-cb_status chaos_get_extension(void *self, const char *id, cb_extension *out, cb_error *err);
 cb_status chaos_device_count(void *self, uint32_t *count, cb_error *err);
 cb_status chaos_device_info(void *self, uint32_t ordinal, cb_device_info *out, cb_error *err);
 cb_status chaos_capabilities(void *self, uint32_t ordinal, cb_capabilities *out, cb_error *err);

@@ -60,7 +60,7 @@ static const compute_backend_v1 table = {
     .free = chaos_free,
     .memory_info = chaos_memory_info,
 
-    /* map.c */
+    /* extension.c */
     .get_extension = chaos_get_extension,
 
     /* stream.c */

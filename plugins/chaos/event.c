@@ -5,11 +5,6 @@
 
 #include <stdlib.h>
 
-struct cb_event {
-    cb_event *next;
-    struct chaos_mark *mark; /* NULL: never recorded */
-};
-
 /* The place in the list; the instance is locked. */
 static cb_event **find(struct chaos *chaos, const cb_event *event)
 {
@@ -19,6 +14,14 @@ static cb_event **find(struct chaos *chaos, const cb_event *event)
     return at;
 }
 
+bool chaos_event_known(const struct chaos *chaos, const cb_event *event)
+{
+    const cb_event *at = chaos->events;
+    while (at && at != event)
+        at = at->next;
+    return at != NULL;
+}
+
 /* Begins a call with the event: on CB_OK the instance is locked. */
 static cb_status enter(struct chaos *chaos, cb_event *event, const char *where, cb_error *err)
 {
@@ -26,7 +29,7 @@ static cb_status enter(struct chaos *chaos, cb_event *event, const char *where, 
     if (st != CB_OK)
         return st;
     pthread_mutex_lock(&chaos->lock);
-    if (event && *find(chaos, event))
+    if (chaos_event_known(chaos, event))
         return CB_OK;
     pthread_mutex_unlock(&chaos->lock);
     return cbc_invalid(err, where, "event %p is none of this instance", (void *)event);
@@ -78,13 +81,14 @@ void chaos_events_end(struct chaos *chaos)
 }
 
 /* Queues work that knows a mark. On CB_OK the work has taken one hold of it. */
-static cb_status queue(struct chaos *chaos, uint32_t code, cb_stream *stream,
+static cb_status queue(struct chaos *chaos, uint32_t code, cb_stream *stream, const cb_event *event,
                        struct chaos_mark *mark, cb_error *err)
 {
     struct chaos_work *work = chaos_work_create(chaos, code, stream, err);
     if (!work)
         return CB_OUT_OF_MEMORY;
     work->mark = mark;
+    work->event = event;
     const cb_status st = chaos_push(work, err);
     if (st != CB_OK)
         chaos_work_free(work);
@@ -105,11 +109,13 @@ cb_status chaos_event_record(void *self, cb_event *event, cb_stream *stream, cb_
     else if (stream && !chaos_stream_known(chaos, stream))
         st = cbc_invalid(err, "event_record", "stream %p is none of this instance", (void *)stream);
     else if (stream)
-        st = queue(chaos, CHAOS_RECORD, stream, mark, err);
+        st = queue(chaos, CHAOS_RECORD, stream, event, mark, err);
     if (st == CB_OK) {
         chaos_mark_drop(event->mark);
         event->mark = chaos_mark_hold(mark);
-        mark->done |= !stream;
+        if (!stream)
+            chaos_mark_now(mark);
+        pthread_cond_broadcast(&chaos->changed);
     } else {
         free(mark);
     }
@@ -124,12 +130,13 @@ cb_status chaos_stream_wait_event(void *self, cb_stream *stream, cb_event *event
     if (st != CB_OK)
         return st;
     struct chaos_mark *mark = chaos_mark_hold(event->mark);
-    const bool waits = mark && !mark->done && !chaos_has(chaos, CHAOS_WAIT_IGNORED);
+    const bool waits = mark && !mark->done && !chaos_has(chaos, CHAOS_WAIT_IGNORED) &&
+                       (stream || !chaos_has(chaos, CHAOS_DEFAULT_WAITS_NOT));
     if (stream && !chaos_stream_known(chaos, stream))
         st = cbc_invalid(err, "stream_wait_event", "stream %p is none of this instance",
                          (void *)stream);
     else if (stream)
-        st = waits ? queue(chaos, CHAOS_WAIT, stream, mark, err) : chaos_report(stream, err);
+        st = waits ? queue(chaos, CHAOS_WAIT, stream, event, mark, err) : chaos_report(stream, err);
     /* Work of the default stream runs in the thread of its caller, who therefore waits here. */
     while (!stream && waits && !mark->done)
         pthread_cond_wait(&chaos->changed, &chaos->lock);
@@ -174,7 +181,7 @@ cb_status chaos_event_synchronize(void *self, cb_event *event, cb_error *err)
     if (st != CB_OK)
         return st;
     struct chaos_mark *mark = chaos_mark_hold(event->mark);
-    while (mark && !mark->done)
+    while (mark && !mark->done && !chaos_has(chaos, CHAOS_EVENT_WAITS_NOT))
         pthread_cond_wait(&chaos->changed, &chaos->lock);
     st = report(mark, err);
     chaos_mark_drop(mark);

@@ -37,17 +37,29 @@ enum chaos_quirk {
     CHAOS_SYNC_DROPS,
     CHAOS_SYNC_ALL_DROPS,
     CHAOS_DESTROY_DROPS,
+    CHAOS_END_DROPS,
+    CHAOS_WAIT_ENDS_AT_RECORD,
+    CHAOS_DEFAULT_WAITS_NOT,
+    CHAOS_EVENT_WAITS_NOT,
+    CHAOS_FREE_AT_ONCE,
+    CHAOS_CHECKS_LATE,
     CHAOS_LATE_LOST,
     CHAOS_LATE_TWICE,
     CHAOS_LATE_NOT_IN_EVENT,
     CHAOS_LATE_CARRIES_ON,
+    CHAOS_LATE_IN_ANY_EVENT,
+    CHAOS_LATE_SPREADS,
+    CHAOS_TIME_SWAPPED,
+    CHAOS_TIME_COARSE,
+    CHAOS_TIME_UNFINISHED,
+    CHAOS_TIME_OF_NOTHING,
     CHAOS_DESCRIPTOR_KEPT,
     CHAOS_THREAD_KEPT,
 };
 
 struct chaos_fault {
     const char *name;
-    const char *subject; /* an op, or memory, streams, late, state, threads */
+    const char *subject; /* an op, or memory, streams, late, profile or state */
     const char *text;
 
     /* Work that they apply to: that of the subject when it is an op, else these codes. */
@@ -110,7 +122,7 @@ extern chaos_compute_fn chaos_max_not_subtracted, chaos_nan_row_hidden, chaos_su
 
 /* faults_bytes.c - gather, scatter, copies, memset, and what any op can get wrong */
 extern chaos_edit_fn chaos_index_wrapped, chaos_rows_shifted, chaos_rows_written_early,
-    chaos_copy_short, chaos_value_cut;
+    chaos_indices_late, chaos_copy_short, chaos_value_cut;
 extern chaos_compute_fn chaos_first_wins, chaos_copy_forward, chaos_last_skipped,
     chaos_input_modified;
 

@@ -52,6 +52,15 @@ void chaos_index_wrapped(struct chaos_work *work)
         r->indices = work->list;
 }
 
+/* Reads the indices where the caller had them when the call was made. That is a race, and meant to
+ * be. */
+__attribute__((no_sanitize("thread"))) void chaos_indices_late(struct chaos_work *work)
+{
+    const volatile uint64_t *caller = work->checked.rows.indices;
+    for (uint64_t i = 0; work->stream && i < work->checked.rows.n_indices; i++)
+        work->list[i] = caller[i];
+}
+
 /* Each row but the last that is named is taken for the one after it. */
 void chaos_rows_shifted(struct chaos_work *work)
 {

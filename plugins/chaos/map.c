@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cb.map/1 of the wrapped backend, with addresses of this one. Other extensions are not handed on:
- * their functions would take these addresses for the wrapped backend's. */
+/* cb.map/1 of the wrapped backend, with addresses of this one. */
 #include "chaos.h"
 
-#include <string.h>
-
-/* The wrapped backend's extension; CB_NOT_FOUND when it has none. */
-static cb_status wrapped_map(const struct chaos *chaos, cb_extension *out, cb_error *err)
+cb_status chaos_wrapped_map(const struct chaos *chaos, cb_extension *out, cb_error *err)
 {
     const cb_backend be = chaos->wrapped;
     cb_extension_init(out);
@@ -31,7 +27,7 @@ static cb_status map(void *self, uint64_t ptr, uint64_t bytes, void **out, cb_er
     if (st == CB_OK && (!bytes || !out))
         st = cbc_invalid(err, "map", bytes ? "out is NULL" : "bytes is 0");
     if (st == CB_OK)
-        st = wrapped_map(chaos, &ext, err);
+        st = chaos_wrapped_map(chaos, &ext, err);
     if (st == CB_OK)
         st = cbc_addr_table_pin(chaos->table, &operand, 1, &pin, "map", err);
     if (st != CB_OK)
@@ -55,7 +51,7 @@ static cb_status unmap(void *self, uint64_t ptr, void *host, cb_error *err)
     cb_extension ext;
     cb_status st = chaos_begin(chaos, "unmap", err);
     if (st == CB_OK)
-        st = wrapped_map(chaos, &ext, err);
+        st = chaos_wrapped_map(chaos, &ext, err);
     if (st == CB_OK)
         st = cbc_addr_table_pin(chaos->table, &operand, 1, &pin, "unmap", err);
     if (st != CB_OK)
@@ -78,7 +74,7 @@ static cb_status import_host(void *self, void *host, uint64_t bytes, uint64_t *o
     if (st == CB_OK && !out)
         st = cbc_invalid(err, "import_host", "out is NULL");
     if (st == CB_OK)
-        st = wrapped_map(chaos, &ext, err);
+        st = chaos_wrapped_map(chaos, &ext, err);
     if (st != CB_OK)
         return st;
     const cb_map_v1 *api = ext.api;
@@ -92,24 +88,9 @@ static cb_status import_host(void *self, void *host, uint64_t bytes, uint64_t *o
     return st;
 }
 
-static const cb_map_v1 map_v1 = {
+const cb_map_v1 chaos_map = {
     .size = sizeof(cb_map_v1),
     .map = map,
     .unmap = unmap,
     .import_host = import_host,
 };
-
-cb_status chaos_get_extension(void *self, const char *id, cb_extension *out, cb_error *err)
-{
-    struct chaos *chaos = self;
-    const cb_extension mine = { CB_ARGS(cb_extension), .api = &map_v1, .self = self };
-    cb_extension wrapped;
-    if (!id)
-        return cbc_invalid(err, "get_extension", "id is NULL");
-    if (strcmp(id, CB_MAP_ID))
-        return cbc_fail(err, CB_NOT_FOUND, "get_extension", "%.80s is not known", id);
-    const cb_status st = wrapped_map(chaos, &wrapped, err);
-    return st == CB_OK
-               ? cb_result_write(out, &mine, sizeof(mine), CB_EXTENSION_1_0, "get_extension", err)
-               : st;
-}

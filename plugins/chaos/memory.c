@@ -120,6 +120,17 @@ static bool offset_of(struct chaos *chaos, uint64_t ptr, uint64_t *offset)
     return true;
 }
 
+/* Overwrites a byte of what is to be freed, as who gets the memory next might do. */
+static void spoil(struct chaos *chaos, uint64_t ptr)
+{
+    const struct cbc_operand operand = { "ptr", ptr, 1, 1, false };
+    struct cbc_pin pin;
+    if (cbc_addr_table_pin(chaos->table, &operand, 1, &pin, "free", NULL) != CB_OK)
+        return;
+    fill(chaos, (uint64_t)(uintptr_t)pin.memory, 1, 0xcd);
+    cbc_addr_table_unpin(chaos->table, &pin, 1);
+}
+
 cb_status chaos_free(void *self, uint64_t ptr, cb_stream *stream, cb_error *err)
 {
     struct chaos *chaos = self;
@@ -131,6 +142,8 @@ cb_status chaos_free(void *self, uint64_t ptr, cb_stream *stream, cb_error *err)
         return st;
     if (chaos_has(chaos, CHAOS_ADDRESS_REUSED) && give_spare(chaos, ptr))
         return CB_OK;
+    if (chaos_has(chaos, CHAOS_FREE_AT_ONCE))
+        spoil(chaos, ptr);
     if (chaos_has(chaos, CHAOS_FREE_INTERIOR) && offset_of(chaos, ptr, &offset))
         ptr -= offset;
     st = cbc_addr_table_remove(chaos->table, ptr, "free", err);

@@ -19,6 +19,14 @@ void chaos_mark_drop(struct chaos_mark *mark)
         free(mark);
 }
 
+void chaos_mark_now(struct chaos_mark *mark)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    mark->time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    mark->done = true;
+}
+
 bool chaos_stream_known(const struct chaos *chaos, const cb_stream *stream)
 {
     const cb_stream *at = chaos->streams;
@@ -29,12 +37,7 @@ bool chaos_stream_known(const struct chaos *chaos, const cb_stream *stream)
 
 cb_status chaos_tell(cb_status st, const cb_error *from, cb_error *err)
 {
-    if (st == CB_OK || !err || err->size < CB_ERROR_1_0)
-        return st;
-    const uint64_t size = err->size;
-    memcpy(err, from, CB_ERROR_1_0);
-    err->size = size;
-    return st;
+    return st == CB_OK ? st : cbc_error_pass(err, from);
 }
 
 cb_status chaos_report(cb_stream *stream, cb_error *err)
@@ -116,6 +119,8 @@ static struct chaos_work *take(cb_stream *stream)
 static void settle(struct chaos_work *work, cb_status st, const cb_error *error)
 {
     if (work->mark && work->code == CHAOS_RECORD) {
+        if (st == CB_OK)
+            chaos_mark_now(work->mark);
         work->mark->done = true;
         if (!chaos_has(work->chaos, CHAOS_LATE_NOT_IN_EVENT))
             work->mark->failed = st;
@@ -139,7 +144,27 @@ struct chaos_work *chaos_drain(cb_stream *stream, cb_status st, const cb_error *
     return list;
 }
 
+void chaos_drop(struct chaos *chaos, cb_stream *stream)
+{
+    cb_error none;
+    bool waited;
+    cb_error_init(&none);
+    pthread_mutex_lock(&chaos->lock);
+    struct chaos_work *dropped =
+        chaos_stream_known(chaos, stream) ? chaos_drain(stream, CB_OK, &none, &waited) : NULL;
+    pthread_mutex_unlock(&chaos->lock);
+    chaos_works_free(dropped);
+}
+
 /* ---- the worker ---- */
+
+/* Whether what a wait waits for is there. */
+static bool is_there(const struct chaos_work *work)
+{
+    const bool ends = chaos_has(work->chaos, CHAOS_WAIT_ENDS_AT_RECORD) &&
+                      chaos_event_known(work->chaos, work->event);
+    return work->mark->done || (ends && work->event->mark != work->mark);
+}
 
 static cb_status run(struct chaos_work *work, cb_error *err)
 {
@@ -152,10 +177,20 @@ static cb_status run(struct chaos_work *work, cb_error *err)
         return chaos_run(work, err);
     }
     pthread_mutex_lock(&chaos->lock);
-    while (work->code == CHAOS_WAIT && !work->mark->done)
+    while (work->code == CHAOS_WAIT && !is_there(work))
         pthread_cond_wait(&chaos->changed, &chaos->lock);
     pthread_mutex_unlock(&chaos->lock);
     return CB_OK;
+}
+
+/* For a fault: of whatever was recorded at some time. */
+static void fail_events(const struct chaos *chaos, cb_status st, const cb_error *error)
+{
+    for (cb_event *event = chaos->events; event; event = event->next)
+        if (event->mark && event->mark->done) {
+            event->mark->failed = st;
+            event->mark->error = *error;
+        }
 }
 
 /* A failure that nobody waits for: what is queued behind it is skipped, and the next call on the
@@ -167,6 +202,13 @@ static struct chaos_work *fail(cb_stream *stream, cb_status st, const cb_error *
     bool told = false;
     if (!chaos_has(chaos, CHAOS_LATE_CARRIES_ON))
         skipped = chaos_drain(stream, st, error, &told);
+    if (chaos_has(chaos, CHAOS_LATE_IN_ANY_EVENT))
+        fail_events(chaos, st, error);
+    if (chaos_has(chaos, CHAOS_LATE_SPREADS))
+        for (cb_stream *other = chaos->streams; other; other = other->next) {
+            other->failed = st;
+            other->error = *error;
+        }
     stream->told = told;
     if (chaos_has(chaos, CHAOS_LATE_LOST))
         return skipped;

@@ -10,6 +10,7 @@
 struct chaos_mark {
     unsigned holders;
     bool done;
+    uint64_t time;    /* when it was, in nanoseconds; 0: a failure has left it out */
     cb_status failed; /* what the event still has to report; CB_OK: nothing */
     cb_error error;
 };
@@ -19,6 +20,11 @@ struct chaos_waiter {
     bool done;
     cb_status status;
     cb_error error;
+};
+
+struct cb_event {
+    cb_event *next;
+    struct chaos_mark *mark; /* NULL: never recorded */
 };
 
 struct cb_stream {
@@ -37,6 +43,8 @@ struct cb_stream {
 /* All of these want the instance locked. */
 struct chaos_mark *chaos_mark_hold(struct chaos_mark *mark);
 void chaos_mark_drop(struct chaos_mark *mark);
+void chaos_mark_now(struct chaos_mark *mark); /* it is done at this moment */
+bool chaos_event_known(const struct chaos *chaos, const cb_event *event);
 bool chaos_stream_known(const struct chaos *chaos, const cb_stream *stream);
 /* Queues work; CB_OK, or the late error of its stream. */
 cb_status chaos_push(struct chaos_work *work, cb_error *err);
@@ -46,6 +54,8 @@ struct chaos_work *chaos_drain(cb_stream *stream, cb_status st, const cb_error *
                                bool *waited);
 /* Reports the late error of a stream, if there is one, and clears it. */
 cb_status chaos_report(cb_stream *stream, cb_error *err);
+/* What a fault does in place of waiting for what has not begun. */
+void chaos_drop(struct chaos *chaos, cb_stream *stream);
 
 /* Without the lock. */
 void chaos_works_free(struct chaos_work *list);

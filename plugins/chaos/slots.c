@@ -230,13 +230,13 @@ cb_status chaos_prepare(struct chaos_work *w, const void *args, cb_error *err)
         fault->edit(w);
     st = w->code < CB_OP_COUNT ? check_op(w, err) : check_copy(w, err);
     if (st == CB_OK)
-        st = chaos_stream_check(w->chaos, w->stream, slot->name, err);
-    if (st == CB_OK)
         st = check_support(w, err);
     if (st == CB_OK)
         st = copy_list(w, err);
     if (st == CB_OK)
         st = find_operands(w, err);
+    if (st == CB_OK)
+        st = chaos_stream_check(w->chaos, w->stream, slot->name, err);
     return st;
 }
 

@@ -32,6 +32,19 @@ cb_status chaos_stream_check(struct chaos *chaos, cb_stream *stream, const char 
     return st;
 }
 
+cb_status chaos_fail_late(struct chaos *chaos, cb_stream *stream, cb_status st, cb_error *err)
+{
+    pthread_mutex_lock(&chaos->lock);
+    const bool is_late = chaos_stream_known(chaos, stream);
+    if (is_late) {
+        stream->failed = st;
+        cb_error_init(&stream->error);
+        cbc_error_pass(&stream->error, err ? err : &stream->error);
+    }
+    pthread_mutex_unlock(&chaos->lock);
+    return is_late ? CB_OK : st;
+}
+
 cb_status chaos_submit(struct chaos_work *work, cb_error *err)
 {
     struct chaos *chaos = work->chaos;
@@ -136,22 +149,11 @@ void chaos_streams_end(struct chaos *chaos)
 {
     while (chaos->streams) {
         cb_stream *stream = chaos->streams;
+        if (chaos_has(chaos, CHAOS_END_DROPS))
+            chaos_drop(chaos, stream);
         chaos->streams = stream->next;
         end(stream);
     }
-}
-
-/* What a fault does in place of waiting. */
-static void drop(struct chaos *chaos, cb_stream *stream)
-{
-    cb_error none;
-    bool waited;
-    cb_error_init(&none);
-    pthread_mutex_lock(&chaos->lock);
-    struct chaos_work *dropped =
-        chaos_stream_known(chaos, stream) ? chaos_drain(stream, CB_OK, &none, &waited) : NULL;
-    pthread_mutex_unlock(&chaos->lock);
-    chaos_works_free(dropped);
 }
 
 cb_status chaos_stream_destroy(void *self, cb_stream *stream, cb_error *err)
@@ -161,7 +163,7 @@ cb_status chaos_stream_destroy(void *self, cb_stream *stream, cb_error *err)
     if (st == CB_OK && !stream)
         st = cbc_invalid(err, "stream_destroy", "the default stream cannot be destroyed");
     if (st == CB_OK && chaos_has(chaos, CHAOS_DESTROY_DROPS))
-        drop(chaos, stream);
+        chaos_drop(chaos, stream);
     if (st == CB_OK)
         st = chaos_stream_check(chaos, stream, "stream_destroy", err);
     if (st == CB_OK)
@@ -187,7 +189,7 @@ cb_status chaos_stream_synchronize(void *self, cb_stream *stream, cb_error *err)
     if (st != CB_OK || !stream)
         return st;
     if (chaos_has(chaos, CHAOS_SYNC_DROPS))
-        drop(chaos, stream);
+        chaos_drop(chaos, stream);
     return finish(chaos, stream, err);
 }
 
@@ -209,7 +211,7 @@ cb_status chaos_synchronize(void *self, cb_error *err)
     if (st != CB_OK)
         return st;
     if (chaos_has(chaos, CHAOS_SYNC_ALL_DROPS))
-        drop(chaos, chaos->streams);
+        chaos_drop(chaos, chaos->streams);
     pthread_mutex_lock(&chaos->lock);
     const uint64_t ticket = chaos->tickets;
     while (is_behind(chaos, ticket))

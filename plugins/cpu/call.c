@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cpu.h"
+#include "queue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,15 @@ cb_status cpu_call_begin(struct cpu_call *call, void *self, const char *where, c
     call->cpu = self;
     call->where = where;
     call->fpenv = cbc_fpenv_enter();
+    call->blocks = false;
     call->n = 0;
     call->memory = (struct cpu_spare){ NULL, 0 };
     if (!atomic_load_explicit(&call->cpu->initialized, memory_order_acquire))
         return cbc_fail(err, CB_NOT_INITIALIZED, where, "init has not been called");
     return CB_OK;
 }
+
+/* ---- memory ---- */
 
 /* Replaces the host address of input i by that of a copy. */
 static cb_status copy_input(struct cpu_call *call, unsigned i, uint64_t bytes, cb_error *err)
@@ -27,35 +30,6 @@ static cb_status copy_input(struct cpu_call *call, unsigned i, uint64_t bytes, c
     memcpy(call->copies[i], call->host[i], bytes);
     call->host[i] = call->copies[i];
     return CB_OK;
-}
-
-cb_status cpu_call_open(struct cpu_call *call, cb_stream *stream,
-                        const struct cbc_operand *operands, unsigned n, bool in_place,
-                        cb_error *err)
-{
-    cb_status st = cpu_stream_check(call->cpu, stream, call->where, err);
-    if (st == CB_OK)
-        st = cbc_addr_table_pin(call->cpu->table, operands, n, call->pins, call->where, err);
-    if (st != CB_OK)
-        return st;
-
-    const struct cbc_operand *output = NULL;
-    call->n = n;
-    for (unsigned i = 0; i < n; i++) {
-        char *memory = call->pins[i].memory;
-        call->host[i] = memory ? memory + call->pins[i].offset : NULL;
-        call->copies[i] = NULL;
-        if (operands[i].written)
-            output = &operands[i];
-    }
-    for (unsigned i = 0; i < n && output && st == CB_OK; i++) {
-        const struct cbc_operand *input = &operands[i];
-        if (input == output || !cbc_overlap(input, output))
-            continue;
-        if (!in_place || input->ptr != output->ptr)
-            st = copy_input(call, i, input->bytes, err);
-    }
-    return st;
 }
 
 #define WORK_ALIGNMENT 64
@@ -118,13 +92,96 @@ cb_status cpu_call_work(struct cpu_call *call, uint64_t bytes, struct cpu_work *
     return CB_OK;
 }
 
-cb_status cpu_call_end(struct cpu_call *call, cb_status st)
+/* ---- operands ---- */
+
+/* Says where the pinned operands are, and copies inputs away that the output overlaps. */
+static inline cb_status place(struct cpu_call *call, const struct cbc_operand *operands, unsigned n,
+                              bool in_place, cb_error *err)
+{
+    const struct cbc_operand *output = NULL;
+    cb_status st = CB_OK;
+    call->n = n;
+    for (unsigned i = 0; i < n; i++) {
+        char *memory = call->pins[i].memory;
+        call->host[i] = memory ? memory + call->pins[i].offset : NULL;
+        call->copies[i] = NULL;
+        if (operands[i].written)
+            output = &operands[i];
+    }
+    for (unsigned i = 0; i < n && output && st == CB_OK; i++) {
+        const struct cbc_operand *input = &operands[i];
+        if (input == output || !cbc_overlap(input, output))
+            continue;
+        if (!in_place || input->ptr != output->ptr)
+            st = copy_input(call, i, input->bytes, err);
+    }
+    return st;
+}
+
+cb_status cpu_call_open(struct cpu_call *call, const struct cbc_operand *operands, unsigned n,
+                        bool in_place, cb_error *err)
+{
+    const cb_status st =
+        cbc_addr_table_pin(call->cpu->table, operands, n, call->pins, call->where, err);
+    return st == CB_OK ? place(call, operands, n, in_place, err) : st;
+}
+
+/* Lets go of the operands, and of all memory that the work took. */
+static inline void let_go(struct cpu_call *call)
 {
     for (unsigned i = 0; i < call->n; i++)
         free(call->copies[i]);
     if (call->memory.memory)
         give_spare(call->cpu, call->memory);
     cbc_addr_table_unpin(call->cpu->table, call->pins, call->n);
+}
+
+cb_status cpu_call_end(struct cpu_call *call, cb_status st)
+{
+    let_go(call);
     cbc_fpenv_leave(call->fpenv);
+    return st;
+}
+
+/* ---- work on a stream ---- */
+
+cb_status cpu_call_defer(struct cpu_call *call, const struct cpu_op *op, const void *checked,
+                         cb_stream *stream, cb_error *err)
+{
+    const struct cbc_operand *operands = CPU_OPERANDS(op, checked);
+    const uint64_t *list = NULL;
+    uint64_t length = 0;
+    if (op->list) {
+        memcpy(&list, (const char *)checked + op->list, sizeof(list));
+        memcpy(&length, (const char *)checked + op->length, sizeof(length));
+    }
+    const uint64_t bytes = length * sizeof(*list);
+    struct cpu_task *task = cpu_task_create(op->bytes + bytes, call->where, err);
+    if (!task)
+        return CB_OUT_OF_MEMORY;
+    const cb_status st = cbc_addr_table_pin(call->cpu->table, operands, op->n_operands, task->pins,
+                                            call->where, err);
+    if (st != CB_OK) {
+        free(task);
+        return st;
+    }
+    task->op = op;
+    memcpy(task->checked, checked, op->bytes);
+    if (bytes) {
+        const void *kept = memcpy(task->checked + op->bytes, list, bytes);
+        memcpy(task->checked + op->list, &kept, sizeof(kept));
+    }
+    return cpu_queue_submit(call->cpu, stream, task, call->blocks, err);
+}
+
+cb_status cpu_call_task(struct cpu_backend *cpu, const struct cpu_task *task, cb_error *err)
+{
+    const struct cpu_op *op = task->op;
+    struct cpu_call call = { .cpu = cpu, .where = task->where };
+    memcpy(call.pins, task->pins, sizeof(call.pins));
+    cb_status st = place(&call, CPU_OPERANDS(op, task->checked), op->n_operands, op->in_place, err);
+    if (st == CB_OK)
+        st = op->compute(&call, task->checked, err);
+    let_go(&call);
     return st;
 }

@@ -11,6 +11,7 @@
 #include "compute_backend_plugin.h"
 #include "error.h"
 #include "fpenv.h"
+#include "handles.h"
 #include "dispatch/kernels.h"
 #include "team.h"
 
@@ -23,8 +24,19 @@ struct cpu_spare {
 };
 #define CPU_SPARES 4
 
+/* All streams and events; see queue.h. */
+struct cpu_queues {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;             /* a piece of work has ended, or a hold */
+    struct cbc_handles streams, events; /* struct cpu_stream, struct cpu_event */
+    uint64_t tickets;                   /* handed out */
+    unsigned running;                   /* pieces of work */
+    bool held;                          /* by a fork: no piece begins */
+    bool lost;                          /* in the child of one: streams have no threads */
+};
+
 struct cpu_backend {
-    pthread_mutex_t lock; /* streams, events, mappings, spares, init */
+    pthread_mutex_t lock; /* mappings, spares, init */
     atomic_bool initialized;
     struct cpu_kernels kernels;
     uint32_t threads;                    /* the option; 0: as many as this process may use */
@@ -33,8 +45,7 @@ struct cpu_backend {
     struct cbc_addr_table *table;
     uint64_t memory_limit;          /* bytes, constant */
     atomic_uint_fast64_t allocated; /* bytes, of those */
-    cb_stream *streams;
-    cb_event *events;
+    struct cpu_queues queues;
     struct cpu_mapping *mappings; /* see map.c */
     struct cpu_backend *next;     /* all instances of the process, see fork.c */
 };
@@ -72,24 +83,37 @@ cb_status cpu_memset(void *self, uint64_t dst, uint32_t value, uint64_t bytes, c
 cb_status cpu_memory_info(void *self, cb_memory_info *out, cb_error *err);
 void cpu_release(void *ctx, void *memory, void *owner, uint64_t bytes);
 
-/* map.c - the extension cb.map/1 */
+/* extension.c, map.c, profile.c */
 cb_status cpu_get_extension(void *self, const char *id, cb_extension *out, cb_error *err);
+extern const cb_map_v1 cpu_map;
+extern const cb_profile_v1 cpu_profile;
 void cpu_mappings_free(struct cpu_backend *cpu);
 
-/* stream.c - work runs before the call returns, so that every stream is always idle. */
+/* stream.c - work of the default stream runs before its call returns, other work is queued. */
 cb_status cpu_stream_create(void *self, uint32_t flags, cb_stream **out, cb_error *err);
 cb_status cpu_stream_destroy(void *self, cb_stream *stream, cb_error *err);
 cb_status cpu_stream_synchronize(void *self, cb_stream *stream, cb_error *err);
+cb_status cpu_synchronize(void *self, cb_error *err);
+/* For a call that queues nothing: is the stream one, and has it an error to report? */
+cb_status cpu_stream_check(struct cpu_backend *cpu, cb_stream *stream, const char *where,
+                           cb_error *err);
+
+/* event.c */
 cb_status cpu_event_create(void *self, uint32_t flags, cb_event **out, cb_error *err);
 cb_status cpu_event_destroy(void *self, cb_event *event, cb_error *err);
 cb_status cpu_event_record(void *self, cb_event *event, cb_stream *stream, cb_error *err);
 cb_status cpu_stream_wait_event(void *self, cb_stream *stream, cb_event *event, cb_error *err);
 cb_status cpu_event_query(void *self, cb_event *event, uint32_t *done, cb_error *err);
 cb_status cpu_event_synchronize(void *self, cb_event *event, cb_error *err);
-cb_status cpu_synchronize(void *self, cb_error *err);
-cb_status cpu_stream_check(struct cpu_backend *cpu, cb_stream *stream, const char *where,
-                           cb_error *err);
-void cpu_streams_free(struct cpu_backend *cpu);
+void cpu_events_end(struct cpu_backend *cpu); /* frees all */
+
+/* queue.c - what an instance's beginning and end, and a fork around it, need of the queues. The
+ * fork finds no piece of work half done, so that the child's queues go on where they stood. */
+void cpu_queues_init(struct cpu_queues *queues);
+void cpu_queues_end(struct cpu_backend *cpu); /* waits for all work, and frees all streams */
+void cpu_queues_hold(struct cpu_backend *cpu);
+void cpu_queues_release(struct cpu_backend *cpu);
+void cpu_queues_reset_in_child(struct cpu_backend *cpu);
 
 /* fork.c - keeps every instance usable in a forked child. */
 cb_status cpu_fork_register(struct cpu_backend *cpu, cb_error *err);
@@ -122,10 +146,10 @@ cb_status cpu_supports(void *self, uint32_t op, const void *args, cb_support *ou
 /* call.c - the frame around every call that needs an initialized instance:
  *
  *     struct cpu_call call;
+ *     struct cbc_gemm g;
  *     cb_status st = cpu_call_begin(&call, self, "gemm", err);
  *     if (st == CB_OK) st = cbc_check_gemm(args, &g, err);
- *     if (st == CB_OK) st = cpu_call_open(&call, g.stream, g.operands, 3, 0, err);
- *     if (st == CB_OK) ... call.host[0] ...
+ *     if (st == CB_OK) st = cpu_call_run(&call, &gemm_op, &g, err);
  *     return cpu_call_end(&call, st);
  */
 #define CPU_OPERANDS_MAX 4
@@ -139,24 +163,60 @@ struct cpu_call {
     void *host[CPU_OPERANDS_MAX];   /* where each operand's data is; NULL when it touches nothing */
     void *copies[CPU_OPERANDS_MAX]; /* of inputs that the output overlaps */
     struct cpu_spare memory;        /* of the kernel */
+    bool blocks; /* it returns when the work is done, on whatever stream; false at first */
 };
+
+/* The work of a call that has been checked: what it does with call->host[], now or when the turn
+ * comes; and what there is to know of the checked arguments, some struct cbc_*, to keep them until
+ * then. */
+struct cpu_op {
+    cb_status (*compute)(struct cpu_call *call, const void *checked, cb_error *err);
+    uint16_t bytes;            /* of the checked arguments */
+    uint16_t stream, operands; /* where in them */
+    uint16_t list, length; /* where a pointer to the caller's uint64_t, and their number; 0: none */
+    uint8_t n_operands;
+    bool in_place; /* an input may begin where the output does; any other overlap is copied away, so
+                      that kernels never see it */
+};
+#define CPU_OP(type, work, n, may_be_in_place)                                                     \
+    .compute = work, .bytes = sizeof(type), .stream = offsetof(type, stream),                      \
+    .operands = offsetof(type, operands), .n_operands = n, .in_place = may_be_in_place
+
+#define CPU_OPERANDS(op, checked)                                                                  \
+    ((const struct cbc_operand *)(const void *)((const char *)(checked) + (op)->operands))
 
 /* Enters the floating-point environment; CB_NOT_INITIALIZED before init. */
 cb_status cpu_call_begin(struct cpu_call *call, void *self, const char *where, cb_error *err);
 
-/**
- * Finds the stream and the operands, and keeps the allocations alive until the end.
- *
- * An input that overlaps the written operand is copied, so that kernels never see it, unless
- * in_place is true and the two begin at the same address.
- */
-cb_status cpu_call_open(struct cpu_call *call, cb_stream *stream,
-                        const struct cbc_operand *operands, unsigned n, bool in_place,
-                        cb_error *err);
+/* Finds the operands and keeps their allocations alive until the end. */
+cb_status cpu_call_open(struct cpu_call *call, const struct cbc_operand *operands, unsigned n,
+                        bool in_place, cb_error *err);
 
-/* What a kernel works with, until the end of the call; bytes may be 0. One per call. */
+/* The same on a stream that is not the default one, for work that is queued; where the call blocks,
+ * waits for it. */
+cb_status cpu_call_defer(struct cpu_call *call, const struct cpu_op *op, const void *checked,
+                         cb_stream *stream, cb_error *err);
+
+/* What a kernel works with, until the end of the work; bytes may be 0. Once per call. */
 cb_status cpu_call_work(struct cpu_call *call, uint64_t bytes, struct cpu_work *work,
                         cb_error *err);
+
+/* Does what has been checked, now or when its turn comes. */
+static inline cb_status cpu_call_run(struct cpu_call *call, const struct cpu_op *op,
+                                     const void *checked, cb_error *err)
+{
+    cb_stream *stream;
+    __builtin_memcpy(&stream, (const char *)checked + op->stream, sizeof(stream));
+    if (stream)
+        return cpu_call_defer(call, op, checked, stream, err);
+    const cb_status st =
+        cpu_call_open(call, CPU_OPERANDS(op, checked), op->n_operands, op->in_place, err);
+    return st == CB_OK ? op->compute(call, checked, err) : st;
+}
+
+/* Does queued work, in the floating-point environment of its thread. */
+struct cpu_task;
+cb_status cpu_call_task(struct cpu_backend *cpu, const struct cpu_task *task, cb_error *err);
 
 /* The bytes that a kernel wants on an instance's threads. */
 #define CPU_WORKSPACE(kernel, args, cpu)                                                           \

@@ -34,6 +34,8 @@ static const compute_backend_v1 table = {
     .stream_create = cpu_stream_create,
     .stream_destroy = cpu_stream_destroy,
     .stream_synchronize = cpu_stream_synchronize,
+
+    /* event.c */
     .event_create = cpu_event_create,
     .event_destroy = cpu_event_destroy,
     .event_record = cpu_event_record,
@@ -41,7 +43,7 @@ static const compute_backend_v1 table = {
     .event_query = cpu_event_query,
     .event_synchronize = cpu_event_synchronize,
 
-    /* map.c */
+    /* extension.c */
     .get_extension = cpu_get_extension,
 
     /* ops/ */

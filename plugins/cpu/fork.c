@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A child of fork has only the thread that called it. Were another thread inside a lock at that
  * moment, the child would wait for it for ever; so fork waits until the locks of all instances are
- * free, and takes them along. */
+ * free, and takes them along. It waits for queued work that has begun, too: half a piece could not
+ * be done again. */
 #include "cpu.h"
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -13,6 +14,7 @@ static void before_fork(void)
 {
     pthread_mutex_lock(&all_lock);
     for (struct cpu_backend *cpu = all; cpu; cpu = cpu->next) {
+        cpu_queues_hold(cpu);
         pthread_mutex_lock(&cpu->lock);
         cbc_addr_table_lock(cpu->table);
     }
@@ -23,16 +25,19 @@ static void after_fork(void)
     for (struct cpu_backend *cpu = all; cpu; cpu = cpu->next) {
         cbc_addr_table_unlock(cpu->table);
         pthread_mutex_unlock(&cpu->lock);
+        cpu_queues_release(cpu);
     }
     pthread_mutex_unlock(&all_lock);
 }
 
-/* The workers stayed behind. */
+/* The workers, and the threads of streams, stayed behind. */
 static void after_fork_in_child(void)
 {
-    for (struct cpu_backend *cpu = all; cpu; cpu = cpu->next)
+    for (struct cpu_backend *cpu = all; cpu; cpu = cpu->next) {
         if (cpu->team)
             cpu_team_reset_in_child(cpu->team);
+        cpu_queues_reset_in_child(cpu);
+    }
     after_fork();
 }
 

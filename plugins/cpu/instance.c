@@ -20,6 +20,7 @@ cb_status cpu_create(const cb_create_args *args, void **out, cb_error *err)
     if (!cpu)
         goto no_memory;
     pthread_mutex_init(&cpu->lock, NULL);
+    cpu_queues_init(&cpu->queues);
     cpu->table = cbc_addr_table_create(cpu_release, cpu);
     if (!cpu->table)
         goto no_memory;
@@ -37,6 +38,7 @@ no_memory:
     st = cbc_fail(err, CB_OUT_OF_MEMORY, "create", "no memory for an instance");
 fail:
     if (cpu) {
+        cpu_queues_end(cpu);
         cbc_addr_table_destroy(cpu->table);
         pthread_mutex_destroy(&cpu->lock);
         free(cpu);
@@ -50,8 +52,9 @@ void cpu_destroy(void *self)
     if (!cpu)
         return;
     cpu_fork_unregister(cpu);
+    cpu_queues_end(cpu);
+    cpu_events_end(cpu);
     cpu_team_destroy(cpu->team);
-    cpu_streams_free(cpu);
     cpu_mappings_free(cpu);
     cpu_spares_free(cpu);
     cbc_addr_table_destroy(cpu->table);

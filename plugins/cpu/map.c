@@ -4,7 +4,6 @@
 #include "cpu.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define IMPORT_ALIGNMENT 64 /* what alloc promises of every base address */
 
@@ -64,7 +63,7 @@ static cb_status unmap(void *self, uint64_t ptr, void *host, cb_error *err)
         st = cbc_invalid(err, "unmap", "ptr 0x%llx and host %p are no map that is still on",
                          (unsigned long long)ptr, host);
     if (st == CB_OK)
-        st = cpu_call_open(&call, NULL, &operand, 1, true, err);
+        st = cpu_call_open(&call, &operand, 1, true, err);
     if (st == CB_OK)
         st = cbc_addr_table_unmap(call.cpu->table, &call.pins[0], "unmap", err);
     free(mapping);
@@ -97,15 +96,4 @@ static cb_status import_host(void *self, void *host, uint64_t bytes, uint64_t *o
     return cpu_call_end(&call, st);
 }
 
-static const cb_map_v1 map_api = { CB_ARGS(cb_map_v1), map, unmap, import_host };
-
-cb_status cpu_get_extension(void *self, const char *id, cb_extension *out, cb_error *err)
-{
-    const cb_extension extension = { CB_ARGS(cb_extension), &map_api, self };
-    if (!id)
-        return cbc_invalid(err, "get_extension", "id is NULL");
-    if (strcmp(id, CB_MAP_ID))
-        return cbc_fail(err, CB_NOT_FOUND, "get_extension", "there is no '%.80s'", id);
-    return cb_result_write(out, &extension, sizeof(extension), CB_EXTENSION_1_0, "get_extension",
-                           err);
-}
+const cb_map_v1 cpu_map = { CB_ARGS(cb_map_v1), map, unmap, import_host };

@@ -33,10 +33,6 @@ void cpu_release(void *ctx, void *memory, void *owner, uint64_t bytes)
 static cb_status alloc(struct cpu_call *call, uint64_t bytes, uint64_t *out, cb_error *err)
 {
     struct cpu_backend *cpu = call->cpu;
-    if (!out)
-        return cbc_invalid(err, "alloc", "out is NULL");
-    if (!bytes)
-        return cbc_invalid(err, "alloc", "bytes is 0");
     if (!reserve(cpu, bytes))
         return cbc_fail(err, CB_OUT_OF_MEMORY, "alloc", "%llu bytes asked for, %llu are free",
                         (unsigned long long)bytes,
@@ -63,6 +59,8 @@ cb_status cpu_alloc(void *self, uint64_t bytes, cb_stream *stream, uint64_t *out
 {
     struct cpu_call call;
     cb_status st = cpu_call_begin(&call, self, "alloc", err);
+    if (st == CB_OK && (!out || !bytes))
+        st = cbc_invalid(err, "alloc", out ? "bytes is 0" : "out is NULL");
     if (st == CB_OK)
         st = cpu_stream_check(call.cpu, stream, "alloc", err);
     if (st == CB_OK)
@@ -81,6 +79,47 @@ cb_status cpu_free(void *self, uint64_t ptr, cb_stream *stream, cb_error *err)
     return cpu_call_end(&call, st);
 }
 
+/* ---- copies; memmove copes with an overlap, so that none is copied away before ---- */
+
+static cb_status move_in(struct cpu_call *call, const void *checked, cb_error *err)
+{
+    const struct cbc_copy *copy = checked;
+    (void)err;
+    if (copy->bytes)
+        memmove(call->host[0], copy->from, copy->bytes);
+    return CB_OK;
+}
+
+static cb_status move_out(struct cpu_call *call, const void *checked, cb_error *err)
+{
+    const struct cbc_copy *copy = checked;
+    (void)err;
+    if (copy->bytes)
+        memmove(copy->to, call->host[0], copy->bytes);
+    return CB_OK;
+}
+
+static cb_status move_within(struct cpu_call *call, const void *checked, cb_error *err)
+{
+    const struct cbc_copy *copy = checked;
+    (void)err;
+    if (copy->bytes)
+        memmove(call->host[0], call->host[1], copy->bytes);
+    return CB_OK;
+}
+
+static const struct cpu_op copy_htod_op = { CPU_OP(struct cbc_copy, move_in, 1, true) };
+static const struct cpu_op copy_dtoh_op = { CPU_OP(struct cbc_copy, move_out, 1, true) };
+static const struct cpu_op copy_dtod_op = { CPU_OP(struct cbc_copy, move_within, 2, true) };
+
+static cb_status run_copy(struct cpu_call *call, const struct cpu_op *op, struct cbc_copy *copy,
+                          cb_error *err)
+{
+    copy->operands[0].written = false;
+    call->blocks = !copy->async;
+    return cpu_call_run(call, op, copy, err);
+}
+
 cb_status cpu_copy_htod(void *self, const cb_copy_htod_args *args, cb_error *err)
 {
     struct cpu_call call;
@@ -89,9 +128,7 @@ cb_status cpu_copy_htod(void *self, const cb_copy_htod_args *args, cb_error *err
     if (st == CB_OK)
         st = cbc_check_copy_htod(args, &copy, err);
     if (st == CB_OK)
-        st = cpu_call_open(&call, copy.stream, copy.operands, 1, true, err);
-    if (st == CB_OK && copy.bytes)
-        memmove(call.host[0], copy.from, copy.bytes);
+        st = run_copy(&call, &copy_htod_op, &copy, err);
     return cpu_call_end(&call, st);
 }
 
@@ -103,9 +140,7 @@ cb_status cpu_copy_dtoh(void *self, const cb_copy_dtoh_args *args, cb_error *err
     if (st == CB_OK)
         st = cbc_check_copy_dtoh(args, &copy, err);
     if (st == CB_OK)
-        st = cpu_call_open(&call, copy.stream, copy.operands, 1, true, err);
-    if (st == CB_OK && copy.bytes)
-        memmove(copy.to, call.host[0], copy.bytes);
+        st = run_copy(&call, &copy_dtoh_op, &copy, err);
     return cpu_call_end(&call, st);
 }
 
@@ -116,28 +151,44 @@ cb_status cpu_copy_dtod(void *self, const cb_copy_dtod_args *args, cb_error *err
     cb_status st = cpu_call_begin(&call, self, "copy_dtod", err);
     if (st == CB_OK)
         st = cbc_check_copy_dtod(args, &copy, err);
-    if (st == CB_OK) {
-        /* memmove copes with an overlap, so no operand counts as written. */
-        copy.operands[0].written = false;
-        st = cpu_call_open(&call, copy.stream, copy.operands, 2, true, err);
-    }
-    if (st == CB_OK && copy.bytes)
-        memmove(call.host[0], call.host[1], copy.bytes);
+    if (st == CB_OK)
+        st = run_copy(&call, &copy_dtod_op, &copy, err);
     return cpu_call_end(&call, st);
 }
+
+/* ---- memset ---- */
+
+struct fill {
+    struct cbc_copy range;
+    int value;
+};
+
+static cb_status fill(struct cpu_call *call, const void *checked, cb_error *err)
+{
+    const struct fill *f = checked;
+    (void)err;
+    if (f->range.bytes)
+        memset(call->host[0], f->value, f->range.bytes);
+    return CB_OK;
+}
+
+static const struct cpu_op memset_op = { .compute = fill,
+                                         .bytes = sizeof(struct fill),
+                                         .stream = offsetof(struct fill, range.stream),
+                                         .operands = offsetof(struct fill, range.operands),
+                                         .n_operands = 1,
+                                         .in_place = true };
 
 cb_status cpu_memset(void *self, uint64_t dst, uint32_t value, uint64_t bytes, cb_stream *stream,
                      cb_error *err)
 {
     struct cpu_call call;
-    struct cbc_copy fill;
+    struct fill f = { .value = (int)value };
     cb_status st = cpu_call_begin(&call, self, "memset", err);
     if (st == CB_OK)
-        st = cbc_check_memset(dst, value, bytes, stream, &fill, err);
+        st = cbc_check_memset(dst, value, bytes, stream, &f.range, err);
     if (st == CB_OK)
-        st = cpu_call_open(&call, fill.stream, fill.operands, 1, true, err);
-    if (st == CB_OK && bytes)
-        memset(call.host[0], (int)value, bytes);
+        st = cpu_call_run(&call, &memset_op, &f, err);
     return cpu_call_end(&call, st);
 }
 

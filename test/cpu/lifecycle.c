@@ -110,6 +110,21 @@ static void the_extension_cb_map_before_init_refuses_its_functions(void **state)
     test_close(be);
 }
 
+static void the_extension_cb_profile_before_init_refuses_its_function(void **state)
+{
+    cb_error err = test_error();
+    cb_extension extension;
+    int64_t ns = 7;
+    (void)state;
+    cb_extension_init(&extension);
+    const cb_backend be = create();
+    TEST_OK(be.api->get_extension(be.self, CB_PROFILE_ID, &extension, &err), &err);
+    const cb_profile_v1 *profile = extension.api;
+    TEST_STATUS(profile->elapsed(extension.self, NULL, NULL, &ns, &err), CB_NOT_INITIALIZED, &err);
+    assert_int_equal(ns, 7);
+    test_close(be);
+}
+
 static void facts_are_to_be_had_before_init(void **state)
 {
     cb_error err = test_error();
@@ -362,8 +377,12 @@ static void threads_of_an_instance_are_named_block_signals_and_end_with_it(void 
     (void)state;
     const int n_before = threads_now(before, MAX);
     const cb_backend be = test_open((const char *const[]){ "threads=4", NULL });
+    cb_error err = test_error();
+    cb_stream *stream;
+    TEST_OK(be.api->stream_create(be.self, 0, &stream, &err), &err);
     assert_true(run_all(be));
     const int n_during = threads_now(during, MAX);
+    int streams = 0;
     for (int i = 0; i < n_during; i++) {
         char name[64], blocked[64];
         if (is_in(during[i], before, n_before))
@@ -371,10 +390,12 @@ static void threads_of_an_instance_are_named_block_signals_and_end_with_it(void 
         status_of(during[i], "Name:", name, sizeof(name));
         status_of(during[i], "SigBlk:", blocked, sizeof(blocked));
         assert_memory_equal(name, "cb-", 3);
+        streams += !strcmp(name, "cb-stream\n");
         /* glibc keeps two real-time signals for itself, which nobody can block */
         assert_int_equal(strtoull(blocked, NULL, 16) | UINT64_C(3) << 31 | 1 << 8 | 1 << 18,
                          UINT64_MAX);
     }
+    assert_int_equal(streams, 1);
     test_close(be);
     const int n_after = threads_now(after, MAX);
     for (int i = 0; i < n_after; i++)
@@ -390,6 +411,7 @@ int main(void)
         cmocka_unit_test(memory_before_init_is_refused),
         cmocka_unit_test(streams_and_events_before_init_are_refused),
         cmocka_unit_test(the_extension_cb_map_before_init_refuses_its_functions),
+        cmocka_unit_test(the_extension_cb_profile_before_init_refuses_its_function),
         cmocka_unit_test(facts_are_to_be_had_before_init),
         cmocka_unit_test(init_of_the_same_device_again_is_ok_and_of_another_is_not),
         cmocka_unit_test(init_after_a_failed_init_works),

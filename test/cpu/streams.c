@@ -197,6 +197,27 @@ static void a_destroyed_handle_is_refused(void **state)
     refuses_event(be, event);
 }
 
+/* Whatever is made after it, in the memory that it left. */
+static void a_destroyed_handle_stays_refused_when_others_are_made(void **state)
+{
+    const cb_backend be = TEST_BE(state);
+    cb_error err = test_error();
+    cb_stream *stale_stream = stream_create(be), *streams[20];
+    cb_event *stale_event = event_create(be), *events[20];
+    TEST_OK(be.api->stream_destroy(be.self, stale_stream, &err), &err);
+    TEST_OK(be.api->event_destroy(be.self, stale_event, &err), &err);
+    for (int i = 0; i < 20; i++) {
+        streams[i] = stream_create(be);
+        events[i] = event_create(be);
+    }
+    refuses_stream(be, stale_stream);
+    refuses_event(be, stale_event);
+    for (int i = 0; i < 20; i++) {
+        TEST_OK(be.api->stream_destroy(be.self, streams[i], &err), &err);
+        TEST_OK(be.api->event_destroy(be.self, events[i], &err), &err);
+    }
+}
+
 static void a_handle_of_another_instance_is_refused(void **state)
 {
     const cb_backend be = TEST_BE(state), other = test_open(NULL);
@@ -242,6 +263,7 @@ int main(void)
         cmocka_unit_test(an_event_that_was_never_recorded_counts_as_done),
         cmocka_unit_test(the_default_stream_synchronizes_but_cannot_be_destroyed),
         cmocka_unit_test(a_destroyed_handle_is_refused),
+        cmocka_unit_test(a_destroyed_handle_stays_refused_when_others_are_made),
         cmocka_unit_test(a_handle_of_another_instance_is_refused),
         cmocka_unit_test(a_handle_that_is_none_is_refused_without_being_read),
         cmocka_unit_test(creating_with_an_unknown_flag_is_unsupported_and_without_out_invalid),

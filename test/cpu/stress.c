@@ -15,7 +15,8 @@ enum {
 struct worker {
     cb_backend be;
     unsigned number;
-    uint64_t shared; /* a buffer that all read */
+    uint64_t shared;   /* a buffer that all read */
+    cb_stream *stream; /* that two of them use */
     cb_status status;
     const char *step; /* the first that went wrong */
 };
@@ -62,6 +63,8 @@ static void use_shared(struct worker *w)
         step(w, "the shared buffer", got[i] == -2, CB_OK);
 }
 
+/* Work on a stream, some of it behind work of another; everything goes while it may be in flight.
+ */
 static void use_streams(struct worker *w)
 {
     const compute_backend_v1 *api = w->be.api;
@@ -69,15 +72,28 @@ static void use_streams(struct worker *w)
     cb_stream *stream;
     cb_event *event;
     uint32_t done = 0;
+    uint64_t ptr;
+    unsigned char got[64] = { 0 };
     STEP(w, api->stream_create(self, 0, &stream, NULL));
     STEP(w, api->event_create(self, 0, &event, NULL));
-    STEP(w, api->event_record(self, event, stream, NULL));
+    STEP(w, cb_alloc(w->be, sizeof(got), &ptr, NULL));
+    const cb_copy_dtoh_args get = {
+        CB_ARGS(cb_copy_dtoh_args), .flags = CB_COPY_ASYNC, .dst = got, .src = ptr,
+        .bytes = sizeof(got),       .stream = stream
+    };
+    STEP(w, api->memset(self, ptr, w->number + 1, sizeof(got), w->stream, NULL));
+    STEP(w, api->event_record(self, event, w->stream, NULL));
     STEP(w, api->stream_wait_event(self, stream, event, NULL));
+    STEP(w, api->copy_dtoh(self, &get, NULL));
+    STEP(w, cb_free(w->be, ptr, NULL));
+    STEP(w, api->event_record(self, event, stream, NULL));
     STEP(w, api->event_synchronize(self, event, NULL));
     STEP(w, api->event_query(self, event, &done, NULL));
     step(w, "the event", done == 1, CB_OK);
+    for (unsigned i = 0; i < sizeof(got); i++)
+        step(w, "the copy", got[i] == w->number + 1, CB_OK);
     STEP(w, api->event_destroy(self, event, NULL));
-    STEP(w, api->stream_synchronize(self, stream, NULL));
+    STEP(w, api->stream_synchronize(self, w->stream, NULL));
     STEP(w, api->stream_destroy(self, stream, NULL));
 }
 
@@ -124,10 +140,14 @@ static void eight_threads_do_everything_at_once(void **state)
     float twos[64];
     cb_error err = test_error();
     cb_memory_info info;
+    cb_stream *streams[THREADS / 2];
     kit_fill(CB_F32, twos, 64, 2);
     const uint64_t shared = test_upload(TEST_BE(state), twos, sizeof(twos));
+    const cb_backend be = TEST_BE(state);
+    for (unsigned i = 0; i < THREADS / 2; i++)
+        TEST_OK(be.api->stream_create(be.self, 0, &streams[i], &err), &err);
     for (unsigned i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){ TEST_BE(state), i, shared, CB_OK, NULL };
+        workers[i] = (struct worker){ be, i, shared, streams[i / 2], CB_OK, NULL };
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
@@ -136,11 +156,23 @@ static void eight_threads_do_everything_at_once(void **state)
         if (workers[i].step)
             fail_msg("%s: %s", workers[i].step, cb_status_name(workers[i].status));
     cb_memory_info_init(&info);
-    const cb_backend be = TEST_BE(state);
+    for (unsigned i = 0; i < THREADS / 2; i++)
+        TEST_OK(be.api->stream_destroy(be.self, streams[i], &err), &err);
     TEST_OK(be.api->memory_info(be.self, &info, &err), &err);
     assert_int_equal(info.live_count, 1);
     assert_int_equal(info.live_bytes, sizeof(twos));
     assert_int_equal(info.total - info.free, sizeof(twos));
+}
+
+/* For destroy to wait for. */
+static void leave_in_flight(struct worker *w)
+{
+    cb_stream *stream;
+    uint64_t ptr;
+    STEP(w, w->be.api->stream_create(w->be.self, 0, &stream, NULL));
+    STEP(w, cb_alloc(w->be, 64, &ptr, NULL));
+    for (uint32_t i = 0; i < 10; i++)
+        STEP(w, cb_memset(w->be, ptr, i, 64, stream, NULL));
 }
 
 /* Instances come and go in several threads: what they share in the process must be safe too. */
@@ -151,12 +183,13 @@ static void *open_and_close(void *arg)
         uint64_t seed = w->number;
         cb_create_args args;
         cb_create_args_init(&args);
-        struct worker own = { { w->be.api, NULL }, w->number, 0, CB_OK, NULL };
+        struct worker own = { { w->be.api, NULL }, w->number, 0, NULL, CB_OK, NULL };
         cb_status status = own.be.api->create(&args, &own.be.self, NULL);
         if (status == CB_OK)
             status = own.be.api->init(own.be.self, CB_DEVICE_AUTO, NULL);
         if (step(w, "create and init", status == CB_OK, status))
             compute(&own, &seed);
+        leave_in_flight(&own);
         step(w, "an op of a new instance", !own.step, own.status);
         own.be.api->destroy(own.be.self);
     }
@@ -168,7 +201,7 @@ static void instances_come_and_go_in_eight_threads(void **state)
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     for (unsigned i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){ TEST_BE(state), i, 0, CB_OK, NULL };
+        workers[i] = (struct worker){ TEST_BE(state), i, 0, NULL, CB_OK, NULL };
         assert_int_equal(pthread_create(&threads[i], NULL, open_and_close, &workers[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)

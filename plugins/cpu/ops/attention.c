@@ -17,8 +17,9 @@ struct cpu_attention cpu_attention_normalize(const struct cbc_attention *g)
     };
 }
 
-static cb_status compute(struct cpu_call *call, const struct cbc_attention *g, cb_error *err)
+static cb_status compute(struct cpu_call *call, const void *checked, cb_error *err)
 {
+    const struct cbc_attention *g = checked;
     const struct cpu_attention_kernel *kernel = &call->cpu->kernels.attention;
     struct cpu_attention t = cpu_attention_normalize(g);
     struct cpu_work work;
@@ -39,6 +40,8 @@ static cb_status compute(struct cpu_call *call, const struct cbc_attention *g, c
     return CB_OK;
 }
 
+static const struct cpu_op attention_op = { CPU_OP(struct cbc_attention, compute, 4, false) };
+
 cb_status cpu_attention(void *self, const cb_attention_args *args, cb_error *err)
 {
     struct cpu_call call;
@@ -47,8 +50,6 @@ cb_status cpu_attention(void *self, const cb_attention_args *args, cb_error *err
     if (st == CB_OK)
         st = cbc_check_attention(args, &g, err);
     if (st == CB_OK)
-        st = cpu_call_open(&call, g.stream, g.operands, 4, false, err);
-    if (st == CB_OK)
-        st = compute(&call, &g, err);
+        st = cpu_call_run(&call, &attention_op, &g, err);
     return cpu_call_end(&call, st);
 }

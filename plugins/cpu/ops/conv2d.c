@@ -56,17 +56,29 @@ static cb_status compute(struct cpu_call *call, uint32_t op, const struct cbc_co
     return CB_OK;
 }
 
+#define CONV2D(name, op)                                                                           \
+    static cb_status name(struct cpu_call *call, const void *checked, cb_error *err)               \
+    {                                                                                              \
+        return compute(call, op, checked, err);                                                    \
+    }
+CONV2D(forward, CB_OP_CONV2D_FORWARD)
+CONV2D(backward_data, CB_OP_CONV2D_BACKWARD_DATA)
+CONV2D(backward_filter, CB_OP_CONV2D_BACKWARD_FILTER)
+
 static cb_status conv2d(uint32_t op, void *self, const cb_conv2d_args *args, cb_error *err)
 {
+    static const struct cpu_op ops[] = {
+        [CB_OP_CONV2D_FORWARD] = { CPU_OP(struct cbc_conv2d, forward, 3, false) },
+        [CB_OP_CONV2D_BACKWARD_DATA] = { CPU_OP(struct cbc_conv2d, backward_data, 3, false) },
+        [CB_OP_CONV2D_BACKWARD_FILTER] = { CPU_OP(struct cbc_conv2d, backward_filter, 3, false) },
+    };
     struct cpu_call call;
     struct cbc_conv2d g;
     cb_status st = cpu_call_begin(&call, self, cb_op_name(op), err);
     if (st == CB_OK)
         st = cbc_check_conv2d(op, args, &g, err);
     if (st == CB_OK)
-        st = cpu_call_open(&call, g.stream, g.operands, 3, false, err);
-    if (st == CB_OK)
-        st = compute(&call, op, &g, err);
+        st = cpu_call_run(&call, &ops[op], &g, err);
     return cpu_call_end(&call, st);
 }
 

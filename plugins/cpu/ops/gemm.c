@@ -25,15 +25,14 @@ struct cpu_gemm cpu_gemm_normalize(const struct cbc_gemm *g)
     };
 }
 
-static cb_status run(struct cpu_call *call, const struct cbc_gemm *g, cb_error *err)
+static cb_status compute(struct cpu_call *call, const void *checked, cb_error *err)
 {
     const struct cpu_gemm_kernel *kernel = &call->cpu->kernels.gemm;
-    struct cpu_gemm gemm = cpu_gemm_normalize(g);
+    struct cpu_gemm gemm = cpu_gemm_normalize(checked);
     struct cpu_work work;
-    cb_status st = cpu_call_open(call, g->stream, g->operands, 3, false, err);
-    if (st != CB_OK || !call->host[2])
-        return st;
-    st = cpu_call_work(call, CPU_WORKSPACE(kernel, &gemm, call->cpu), &work, err);
+    if (!call->host[2])
+        return CB_OK;
+    const cb_status st = cpu_call_work(call, CPU_WORKSPACE(kernel, &gemm, call->cpu), &work, err);
     if (st != CB_OK)
         return st;
     gemm.a = call->host[0];
@@ -43,6 +42,8 @@ static cb_status run(struct cpu_call *call, const struct cbc_gemm *g, cb_error *
     return CB_OK;
 }
 
+static const struct cpu_op gemm_op = { CPU_OP(struct cbc_gemm, compute, 3, false) };
+
 cb_status cpu_gemm(void *self, const cb_gemm_args *args, cb_error *err)
 {
     struct cpu_call call;
@@ -51,7 +52,7 @@ cb_status cpu_gemm(void *self, const cb_gemm_args *args, cb_error *err)
     if (st == CB_OK)
         st = cbc_check_gemm(args, &g, err);
     if (st == CB_OK)
-        st = run(&call, &g, err);
+        st = cpu_call_run(&call, &gemm_op, &g, err);
     return cpu_call_end(&call, st);
 }
 
@@ -64,7 +65,7 @@ cb_status cpu_gemm_mixed_precision(void *self, const cb_gemm_mixed_precision_arg
     if (st == CB_OK)
         st = cbc_check_gemm_mixed_precision(args, &g, err);
     if (st == CB_OK)
-        st = run(&call, &g, err);
+        st = cpu_call_run(&call, &gemm_op, &g, err);
     return cpu_call_end(&call, st);
 }
 
@@ -76,6 +77,6 @@ cb_status cpu_batched_gemm(void *self, const cb_batched_gemm_args *args, cb_erro
     if (st == CB_OK)
         st = cbc_check_batched_gemm(args, &g, err);
     if (st == CB_OK)
-        st = run(&call, &g, err);
+        st = cpu_call_run(&call, &gemm_op, &g, err);
     return cpu_call_end(&call, st);
 }

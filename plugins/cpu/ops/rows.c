@@ -2,11 +2,11 @@
 /* gather and scatter. */
 #include "../cpu.h"
 
-static void compute(const struct cpu_call *call, uint32_t op, const struct cbc_rows *g)
+static void compute(const struct cpu_call *call, bool scatter, const struct cbc_rows *g)
 {
     const struct cpu_work work = { call->cpu->team, NULL };
     const struct cpu_rows x = {
-        .scatter = op == CB_OP_SCATTER,
+        .scatter = scatter,
         .row_bytes = g->row_bytes,
         .n = g->n_indices,
         .indices = g->indices,
@@ -17,8 +17,30 @@ static void compute(const struct cpu_call *call, uint32_t op, const struct cbc_r
         call->cpu->kernels.rows(&x, &work);
 }
 
+static cb_status gather(struct cpu_call *call, const void *checked, cb_error *err)
+{
+    (void)err;
+    compute(call, false, checked);
+    return CB_OK;
+}
+
+static cb_status scatter(struct cpu_call *call, const void *checked, cb_error *err)
+{
+    (void)err;
+    compute(call, true, checked);
+    return CB_OK;
+}
+
 static cb_status rows(uint32_t op, void *self, const cb_rows_args *args, cb_error *err)
 {
+    static const struct cpu_op ops[] = {
+        [CB_OP_GATHER] = { CPU_OP(struct cbc_rows, gather, 2, false),
+                           .list = offsetof(struct cbc_rows, indices),
+                           .length = offsetof(struct cbc_rows, n_indices) },
+        [CB_OP_SCATTER] = { CPU_OP(struct cbc_rows, scatter, 2, false),
+                            .list = offsetof(struct cbc_rows, indices),
+                            .length = offsetof(struct cbc_rows, n_indices) },
+    };
     struct cpu_call call;
     struct cbc_rows g;
     cb_status st = cpu_call_begin(&call, self, cb_op_name(op), err);
@@ -27,9 +49,7 @@ static cb_status rows(uint32_t op, void *self, const cb_rows_args *args, cb_erro
     if (st == CB_OK)
         st = cbc_check_indices(op, &g, err);
     if (st == CB_OK)
-        st = cpu_call_open(&call, g.stream, g.operands, 2, false, err);
-    if (st == CB_OK)
-        compute(&call, op, &g);
+        st = cpu_call_run(&call, &ops[op], &g, err);
     return cpu_call_end(&call, st);
 }
 

@@ -7,6 +7,7 @@ void scene_open(struct scene *s, const char *const *options)
     s->be = test_open(options);
     s->api = s->be.api;
     s->self = s->be.self;
+    s->large = 0;
     for (int i = 0; i < 2; i++) {
         TEST_OK(s->api->stream_create(s->self, 0, &s->stream[i], &err), &err);
         s->buffer[i] = test_alloc(s->be, BYTES);
@@ -80,4 +81,14 @@ void scene_finish(struct scene *s, int stream)
 {
     cb_error err = test_error();
     TEST_OK(s->api->stream_synchronize(s->self, stream_of(s, stream), &err), &err);
+}
+
+void scene_slow(struct scene *s, int stream)
+{
+    const uint64_t bytes = UINT64_C(32) << 20;
+    cb_error err = test_error();
+    if (!s->large)
+        s->large = test_alloc(s->be, bytes);
+    for (uint32_t i = 0; i < 4; i++)
+        TEST_OK(cb_memset(s->be, s->large, i, bytes, stream_of(s, stream), &err), &err);
 }

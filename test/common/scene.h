@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An instance with two streams, an event and two buffers of floats. */
-#ifndef TEST_CHAOS_SCENE_H
-#define TEST_CHAOS_SCENE_H
+#ifndef TEST_COMMON_SCENE_H
+#define TEST_COMMON_SCENE_H
 
 #include "backend.h"
 
@@ -15,6 +15,7 @@ struct scene {
     cb_stream *stream[2];
     cb_event *event;
     uint64_t buffer[2];
+    uint64_t large; /* of scene_slow; 0: not yet */
 };
 
 /* options: as for test_open. */
@@ -31,5 +32,7 @@ void scene_add(struct scene *s, int stream, int to, int from);
 void scene_record(struct scene *s, int stream);
 void scene_wait(struct scene *s, int stream);
 void scene_finish(struct scene *s, int stream);
+/* Work that is so large that it is not done for some time after a few more calls. */
+void scene_slow(struct scene *s, int stream);
 
 #endif
