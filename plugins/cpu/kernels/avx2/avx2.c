@@ -5,6 +5,7 @@ void cpu_avx2_kernels(struct cpu_kernels *kernels)
 {
     kernels->threaded = true;
     kernels->gemm = cpu_gemm_avx2;
+    kernels->attention = cpu_attention_avx2;
     kernels->softmax = cpu_softmax_avx2;
     kernels->reduce = cpu_reduce_avx2;
     kernels->unary = cpu_map_avx2;

@@ -5,6 +5,7 @@ void cpu_avx512_kernels(struct cpu_kernels *kernels)
 {
     kernels->threaded = true;
     kernels->gemm = cpu_gemm_avx512;
+    kernels->attention = cpu_attention_avx512;
     kernels->softmax = cpu_softmax_avx512;
     kernels->reduce = cpu_reduce_avx512;
     kernels->unary = cpu_map_avx512;

@@ -6,6 +6,7 @@
 #include "../../dispatch/kernels.h"
 
 extern const struct cpu_gemm_kernel cpu_gemm_avx512;
+extern const struct cpu_attention_kernel cpu_attention_avx512;
 
 void cpu_map_avx512(const struct cpu_map *x, const struct cpu_work *work); /* unary and binary */
 void cpu_softmax_avx512(const struct cpu_axis *x, const struct cpu_work *work);
