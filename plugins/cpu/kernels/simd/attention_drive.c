@@ -20,7 +20,6 @@
 #include "../../dispatch/cache.h"
 
 #define FEW_ROWS     8u   /* of a problem, that packing would not pay for */
-#define PANEL_ROWS   16u  /* whose scores are in L1 together */
 #define PIECE_LEAST  64u  /* rows, */
 #define PIECE_MOST   512u /* ... at most, that share packed keys */
 #define BLOCK_MOST   384u /* keys: a multiple of every tile */
@@ -85,7 +84,7 @@ static void plan_rows(struct plan *p, const struct cpu_attention *t)
     p->piece = p->rows;
     if (!p->few) {
         const uint64_t fair = (uint64_t)((double)p->problems * (double)p->rows / PIECES);
-        p->piece = up(least(most(fair, PIECE_LEAST), room), PANEL_ROWS);
+        p->piece = up(least(most(fair, PIECE_LEAST), room), ATTENTION_PANEL);
     }
     p->pieces = parts(p->rows, p->piece);
 }
@@ -98,7 +97,7 @@ static void plan_keys(struct plan *p, const struct cpu_attention *t)
     p->partial = up(p->piece * (t->head_dim + 2), 16);
     p->splits = least(parts(PIECES, all), t->seq_kv / SPLIT_LEAST);
     p->splits = most(least(p->splits, PARTIAL_MOST / sizeof(float) / p->partial / all), 1);
-    p->split = up(parts(t->seq_kv, p->splits), p->block);
+    p->split = most(up(parts(t->seq_kv, p->splits), p->block), p->block);
     p->splits = most(parts(t->seq_kv, p->split), 1);
 }
 
@@ -110,7 +109,7 @@ static struct plan plan_of(const struct attention_set *set, const struct cpu_att
     const uint64_t keys = most(least(p.block, t->seq_kv), 1);
     const uint64_t width = panel_keys(set, keys);
     p.packed = p.few ? 0 : parts(keys, width) * set->mv * set->vector * t->head_dim;
-    p.scores = up((p.few ? FEW_ROWS : PANEL_ROWS) * p.block, 16);
+    p.scores = up((p.few ? FEW_ROWS : ATTENTION_PANEL) * p.block, 16);
     p.states = up(p.piece * 2, 16);
     return p;
 }
@@ -130,9 +129,14 @@ static float *scores_of(const struct job *job, unsigned thread)
     return packed_of(job, thread) + job->plan.packed;
 }
 
-static struct attention_state *states_of(const struct job *job, unsigned thread)
+static struct attention_state state_at(const struct plan *p, float *memory)
 {
-    return (void *)(scores_of(job, thread) + job->plan.scores);
+    return (struct attention_state){ memory, memory + p->piece };
+}
+
+static struct attention_state state_of(const struct job *job, unsigned thread)
+{
+    return state_at(&job->plan, scores_of(job, thread) + job->plan.scores);
 }
 
 /* Keys that a row of a problem sees: the first so many. */
@@ -152,11 +156,11 @@ static uint64_t seen_by_any(const struct cpu_attention *t, uint64_t row, uint64_
 
 /* Rows of a problem against keys of it. */
 struct piece {
-    uint64_t row, rows;             /* of the problem */
-    uint64_t key, end;              /* of the problem */
-    const float *q, *k, *v;         /* of row, and of key 0 */
-    float *o;                       /* of row */
-    struct attention_state *states; /* of row */
+    uint64_t row, rows;           /* of the problem */
+    uint64_t key, end;            /* of the problem */
+    const float *q, *k, *v;       /* of row, and of key 0 */
+    float *o;                     /* of row */
+    struct attention_state state; /* of the rows */
 };
 
 static struct piece piece_of(const struct job *job, uint64_t problem, uint64_t number,
@@ -194,6 +198,9 @@ static void panel(const struct job *job, const struct piece *x, const struct blo
     const float *q = x->q + row * d, *v = x->v + block->key * d;
     float *o = x->o + row * d;
     const bool first = block->key == x->key;
+    const struct attention_state state = { x->state.max + row, x->state.sum + row };
+    uint64_t here[ATTENTION_PANEL]; /* keys of the block that a row sees */
+    float factors[ATTENTION_PANEL];
 
     if (block->packed) {
         const uint64_t step = (uint64_t)set->mv * set->vector;
@@ -210,11 +217,12 @@ static void panel(const struct job *job, const struct piece *x, const struct blo
     }
     for (uint64_t r = 0; r < rows; r++) {
         const uint64_t sees = seen(t, x->row + row + r);
-        const uint64_t here = sees > block->key ? least(sees - block->key, n) : 0;
-        const float factor = set->weigh(s + r * ld, here, n, &x->states[row + r]);
-        if (!first && factor != 1)
-            set->scale(o + r * d, d, factor);
+        here[r] = sees > block->key ? least(sees - block->key, n) : 0;
     }
+    set->weigh(s, ld, rows, here, n, &state, factors);
+    for (uint64_t r = 0; r < rows && !first; r++)
+        if (factors[r] != 1)
+            set->scale(o + r * d, d, factors[r]);
     if (block->packed) {
         const uint64_t vectors = parts(d, set->vector);
         const uint64_t width = parts(vectors, parts(vectors, set->mv)) * set->vector;
@@ -235,10 +243,10 @@ static void sum_piece(const struct job *job, const struct piece *x, unsigned thr
 {
     const struct attention_set *set = job->set;
     const struct plan *p = &job->plan;
-    const uint64_t d = job->t->head_dim, step = p->few ? x->rows : PANEL_ROWS;
+    const uint64_t d = job->t->head_dim, step = p->few ? x->rows : ATTENTION_PANEL;
     const uint64_t end = least(x->end, seen_by_any(job->t, x->row, x->rows));
     for (uint64_t r = 0; r < x->rows; r++)
-        x->states[r] = (struct attention_state){ -FLT_MAX, 0 };
+        x->state.max[r] = -FLT_MAX, x->state.sum[r] = 0;
     for (uint64_t key = x->key; key < end; key += p->block) {
         const uint64_t keys = least(p->block, end - key);
         struct block block = { key, panel_keys(set, keys), p->few ? NULL : packed_of(job, thread) };
@@ -263,35 +271,36 @@ static void careful_row(const struct job *job, const struct piece *x, uint64_t r
     const struct attention_set *set = job->set;
     const struct cpu_attention *t = job->t;
     const uint64_t d = t->head_dim, end = seen(t, x->row + row), step = job->plan.block;
-    struct attention_state all = { -FLT_MAX, 0 };
+    float max = -FLT_MAX, sum = 0, factor;
+    const struct attention_state all = { &max, &sum };
     for (uint64_t key = 0; key < end; key += step) {
         const uint64_t n = least(step, end - key);
         set->dots(s, step, x->q + row * d, 1, x->k + key * d, n, d, t->scale);
-        set->weigh(s, n, n, &all);
+        set->weigh(s, step, 1, &n, n, &all, &factor);
     }
+    const float share = 1 / sum;
     memset(x->o + row * d, 0, d * sizeof(float));
     for (uint64_t key = 0; key < end; key += step) {
         const uint64_t n = least(step, end - key);
-        struct attention_state done = all;
         set->dots(s, step, x->q + row * d, 1, x->k + key * d, n, d, t->scale);
-        set->weigh(s, n, n, &done);
-        set->scale(s, n, 1 / all.sum);
+        set->weigh(s, step, 1, &n, n, &all, &factor);
+        set->scale(s, n, share);
         set->add(x->o + row * d, s, step, 1, x->v + key * d, d, n, d);
     }
 }
 
 /* Divides a row of sums. A sum that is 0 or NaN comes of scores that softmax makes NaN. */
-static void finish_row(const struct job *job, const struct piece *x, uint64_t row,
-                       const struct attention_state *state, float *s)
+static void finish_row(const struct job *job, const struct piece *x, uint64_t row, float sum,
+                       float *s)
 {
     const uint64_t d = job->t->head_dim;
     float *o = x->o + row * d;
     if (!seen(job->t, x->row + row))
         return;
-    if (!(state->sum > 0))
+    if (!(sum > 0))
         for (uint64_t i = 0; i < d; i++)
             o[i] = NAN;
-    else if (!job->set->scale(o, d, 1 / state->sum))
+    else if (!job->set->scale(o, d, 1 / sum))
         careful_row(job, x, row, s);
 }
 
@@ -301,10 +310,10 @@ static void whole_piece(void *ctx, uint64_t task, unsigned thread)
     const struct plan *p = &job->plan;
     /* of a causal problem the last rows take longest */
     struct piece x = piece_of(job, task / p->pieces, p->pieces - 1 - task % p->pieces, 0);
-    x.states = states_of(job, thread);
+    x.state = state_of(job, thread);
     sum_piece(job, &x, thread);
     for (uint64_t r = 0; r < x.rows; r++)
-        finish_row(job, &x, r, &x.states[r], scores_of(job, thread));
+        finish_row(job, &x, r, x.state.sum[r], scores_of(job, thread));
 }
 
 static float *partial_of(const struct job *job, uint64_t piece, uint64_t split)
@@ -319,7 +328,7 @@ static void split_piece(void *ctx, uint64_t task, unsigned thread)
     const uint64_t number = task / p->splits, split = task % p->splits;
     struct piece x = piece_of(job, number / p->pieces, number % p->pieces, split);
     x.o = partial_of(job, number, split);
-    x.states = (void *)(x.o + p->piece * job->t->head_dim);
+    x.state = state_at(p, x.o + p->piece * job->t->head_dim);
     sum_piece(job, &x, thread);
 }
 
@@ -330,21 +339,19 @@ static void merge_piece(void *ctx, uint64_t number, unsigned thread)
     const struct plan *p = &job->plan;
     const uint64_t d = job->t->head_dim;
     const struct piece x = piece_of(job, number / p->pieces, number % p->pieces, 0);
-    const float *sums = partial_of(job, number, 0);
-    const struct attention_state *states = (const void *)(sums + p->piece * d);
-    float *weights = scores_of(job, thread);
+    float *sums = partial_of(job, number, 0), *weights = scores_of(job, thread);
+    const struct attention_state first = state_at(p, sums + p->piece * d);
     for (uint64_t r = 0; r < x.rows; r++) {
-        struct attention_state all = { -FLT_MAX, 0 };
-        float sum = 0;
+        float max = -FLT_MAX, none = 0, sum = 0, factor;
+        const struct attention_state all = { &max, &none };
         for (uint64_t i = 0; i < p->splits; i++)
-            weights[i] = states[i * (p->partial / 2) + r].max;
-        job->set->weigh(weights, p->splits, p->splits, &all);
+            weights[i] = first.max[i * p->partial + r];
+        job->set->weigh(weights, p->splits, 1, &p->splits, p->splits, &all, &factor);
         for (uint64_t i = 0; i < p->splits; i++)
-            sum += weights[i] * states[i * (p->partial / 2) + r].sum;
+            sum += weights[i] * first.sum[i * p->partial + r];
         memset(x.o + r * d, 0, d * sizeof(float));
         job->set->add(x.o + r * d, weights, p->splits, 1, sums + r * d, p->partial, p->splits, d);
-        all.sum = sum;
-        finish_row(job, &x, r, &all, weights);
+        finish_row(job, &x, r, sum, weights);
     }
 }
 

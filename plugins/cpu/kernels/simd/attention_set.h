@@ -7,10 +7,12 @@
 #include "../../dispatch/kernels.h"
 #include "gemm_block.h"
 
-/* A query's softmax so far: the largest score, or -FLT_MAX where that is less, and the sum of
- * exp(score - max). */
+#define ATTENTION_PANEL 16 /* rows of queries whose scores are in L1 together; whole vectors */
+
+/* The softmax of some rows so far: the largest score, or -FLT_MAX where that is less, and the sum
+ * of exp(score - max). */
 struct attention_state {
-    float max, sum;
+    float *max, *sum;
 };
 
 /* Lengths are in floats. */
@@ -24,9 +26,11 @@ struct attention_set {
     void (*dots)(float *s, uint64_t ld, const float *q, uint64_t rows, const float *k, uint64_t n,
                  uint64_t d, float scale);
 
-    /* Turns n scores into weights exp(score - max), and those from n to room into 0. Counts them in
-     * and returns what earlier weights, and sums of them, are to be multiplied by. */
-    float (*weigh)(float *s, uint64_t n, uint64_t room, struct attention_state *state);
+    /* Up to ATTENTION_PANEL rows of scores, ld apart: turns the first n[r] of each into weights
+     * exp(score - max), and those from there to room into 0. Counts them in; factors are what
+     * earlier weights, and sums of them, are to be multiplied by. */
+    void (*weigh)(float *s, uint64_t ld, uint64_t rows, const uint64_t *n, uint64_t room,
+                  const struct attention_state *state, float *factors);
 
     /* row r of o += sum over j of p[r*ld + j] * v[j*step..], each d long; ascending j, each product
      * added with one rounding */

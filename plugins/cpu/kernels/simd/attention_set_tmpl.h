@@ -2,8 +2,8 @@
 /* attention of one instruction set: its kernels, its slot. Included once by a file of the set. */
 #include <string.h>
 
+#include "attention_fold.h"
 #include "attention_set.h"
-#include "attention_sums.h"
 #include "gemm_isa.h"
 #include "share.h"
 #include "vec.h"
@@ -59,7 +59,7 @@ VEC_INLINE void dots_tile(float *s, uint64_t ld, const float *q, const float *k,
         dots_step(sums, q + i, k + i, keys - 1, d, rows, false, rest);
     if (i < d)
         dots_step(sums, q + i, k + i, keys - 1, d, rows, true, rest);
-    f32_store(scores, f32_mul(f32_set1(scale), attention_sums(sums)));
+    f32_store(scores, f32_mul(f32_set1(scale), attention_add(sums)));
     for (int r = 0; r < rows; r++)
         memcpy(s + (uint64_t)r * ld, scores + (uint64_t)r * most, keys * sizeof(float));
 }
@@ -128,7 +128,8 @@ static void add(float *o, const float *p, uint64_t ld, uint64_t rows, const floa
 
 /* ---- softmax, key block by key block ---- */
 
-VEC_INLINE f32_t largest(const float *s, uint64_t n)
+/* The largest of each element over a row. */
+VEC_INLINE f32_t row_max(const float *s, uint64_t n)
 {
     const f32_t least = f32_set1(-INFINITY);
     f32_t max[4] = { least, least, least, least };
@@ -138,14 +139,13 @@ VEC_INLINE f32_t largest(const float *s, uint64_t n)
             max[j] = f32_max(max[j], f32_load(s + i + j * f32_n));
     for (; i < n; i += f32_n)
         max[0] = f32_max(max[0], load_part(s, i, n, least));
-    return f32_all_max(f32_max(f32_max(max[0], max[1]), f32_max(max[2], max[3])));
+    return f32_max(f32_max(max[0], max[1]), f32_max(max[2], max[3]));
 }
 
-/* A NaN is lost on the way to the maximum, or not, but is there again among the weights. */
-static float weigh(float *s, uint64_t n, uint64_t room, struct attention_state *state)
+/* The weights of a row, in place; the sum of each element over it. */
+VEC_INLINE f32_t row_weights(float *s, uint64_t n, uint64_t room, f32_t max)
 {
-    const f32_t least = f32_set1(-INFINITY), old = f32_set1(state->max);
-    const f32_t max = f32_max(old, largest(s, n));
+    const f32_t least = f32_set1(-INFINITY);
     f32_t sum[4] = { f32_zero(), f32_zero(), f32_zero(), f32_zero() };
     uint64_t i = 0;
     for (; n - i >= 4 * f32_n; i += 4 * f32_n)
@@ -161,11 +161,37 @@ static float weigh(float *s, uint64_t n, uint64_t room, struct attention_state *
     }
     for (; i < room; i += f32_n)
         f32_store_mask(s + i, f32_mask(room - i < f32_n ? room - i : f32_n), f32_zero());
-    const f32_t all = f32_all_add(f32_add(f32_add(sum[0], sum[1]), f32_add(sum[2], sum[3])));
-    const float factor = f32_first(f32_exp_below(f32_sub(old, max)));
-    state->max = f32_first(max);
-    state->sum = state->sum * factor + f32_first(all);
-    return factor;
+    return f32_add(f32_add(sum[0], sum[1]), f32_add(sum[2], sum[3]));
+}
+
+/* Up to a vector of rows, so that no row waits for the maximum and the sum of the one before. A NaN
+ * is lost on the way to the maximum, or not, but is there again among the weights. */
+static void weigh_some(float *s, uint64_t ld, uint64_t rows, const uint64_t *n, uint64_t room,
+                       const struct attention_state *state, float *factors)
+{
+    const f32_m some = f32_mask(rows);
+    const f32_t old = f32_load_mask(state->max, some);
+    f32_t part[f32_n];
+    for (uint64_t r = 0; r < f32_n; r++)
+        part[r] = r < rows ? row_max(s + r * ld, n[r]) : f32_zero();
+    const f32_t max = f32_max(old, attention_max(part));
+    const f32_t factor = f32_exp_below(f32_sub(old, max));
+    f32_store_mask(state->max, some, max);
+    f32_store_mask(factors, some, factor);
+    for (uint64_t r = 0; r < rows; r++)
+        part[r] = row_weights(s + r * ld, n[r], room, f32_set1(state->max[r]));
+    const f32_t sum = f32_load_mask(state->sum, some);
+    f32_store_mask(state->sum, some, f32_fma(sum, factor, attention_add(part)));
+}
+
+static void weigh(float *s, uint64_t ld, uint64_t rows, const uint64_t *n, uint64_t room,
+                  const struct attention_state *state, float *factors)
+{
+    for (uint64_t r = 0; r < rows; r += f32_n) {
+        const struct attention_state here = { state->max + r, state->sum + r };
+        weigh_some(s + r * ld, ld, rows - r < f32_n ? rows - r : f32_n, n + r, room, &here,
+                   factors + r);
+    }
 }
 
 static bool scale(float *x, uint64_t n, float factor)
