@@ -19,16 +19,17 @@
 
 #include "../../dispatch/cache.h"
 
-#define FEW_ROWS     8u   /* of a problem, that packing would not pay for */
-#define PIECE_LEAST  64u  /* rows, */
-#define PIECE_MOST   512u /* ... at most, that share packed keys */
-#define BLOCK_MOST   384u /* keys: a multiple of every tile */
-#define BLOCK_LEAST  48u
-#define SPLIT_LEAST  512u       /* keys */
-#define PIECES       64u        /* that are enough for any team */
-#define PARTIAL_MOST (4u << 20) /* bytes of partial results */
-#define THREAD_WORK  1e6        /* multiplications that a thread is woken for */
-#define THREAD_READS 1e5        /* the same where all time goes into reading */
+#define FEW_ROWS           8u         /* of a problem, that packing would not pay for */
+#define PIECE_LEAST        64u        /* rows, */
+#define PIECE_MOST         1024u      /* ... at most, that share packed keys */
+#define PIECES_OF_A_THREAD 8u         /* so that one which was held up does not hold up the rest */
+#define BLOCK_MOST         384u       /* keys: a multiple of every tile */
+#define BLOCK_LEAST        48u        /* the same */
+#define SPLIT_LEAST        512u       /* keys */
+#define PIECES             64u        /* enough for any team, which splits of keys make up for */
+#define PARTIAL_MOST       (4u << 20) /* bytes of partial results */
+#define THREAD_WORK        1e6        /* multiplications that a thread is woken for */
+#define THREAD_READS       1e5        /* the same where all time goes into reading */
 
 struct plan {
     uint64_t problems, rows; /* rows of a problem */
@@ -67,14 +68,15 @@ static uint64_t up(uint64_t x, uint64_t unit)
     return parts(x, unit) * unit;
 }
 
-/* Rows of keys in a packed panel, when there are n. */
-static uint64_t panel_keys(const struct attention_set *set, uint64_t n)
+/* Rows of a panel for a tile, of n: whole vectors, panels of about one height. */
+static uint64_t panel_rows(const struct attention_set *set, uint64_t n)
 {
     const uint64_t vectors = parts(n, set->vector);
     return parts(vectors, parts(vectors, set->mv)) * set->vector;
 }
 
-static void plan_rows(struct plan *p, const struct cpu_attention *t)
+/* Where rows are cut does not show in the result. */
+static void plan_rows(struct plan *p, const struct cpu_attention *t, unsigned threads)
 {
     const uint64_t in_l2 = cpu_caches()->l2 / 8 / (t->head_dim * sizeof(float));
     const uint64_t room = most(least(in_l2, PIECE_MOST), PIECE_LEAST);
@@ -83,31 +85,35 @@ static void plan_rows(struct plan *p, const struct cpu_attention *t)
     p->few = p->rows <= FEW_ROWS;
     p->piece = p->rows;
     if (!p->few) {
-        const uint64_t fair = (uint64_t)((double)p->problems * (double)p->rows / PIECES);
-        p->piece = up(least(most(fair, PIECE_LEAST), room), ATTENTION_PANEL);
+        const double fair = (double)p->problems * (double)p->rows / threads / PIECES_OF_A_THREAD;
+        p->piece = fair < (double)room ? most((uint64_t)fair, PIECE_LEAST) : room;
+        p->piece = up(least(p->piece, p->rows), ATTENTION_PANEL);
     }
     p->pieces = parts(p->rows, p->piece);
 }
 
+/* Where keys are cut does, and so the threads do not count. */
 static void plan_keys(struct plan *p, const struct cpu_attention *t)
 {
     const uint64_t in_l2 = cpu_caches()->l2 / 4 / (t->head_dim * sizeof(float));
-    const uint64_t all = p->problems * p->pieces;
+    const uint64_t partial = p->problems * p->rows * (t->head_dim + 2) * sizeof(float);
+    const uint64_t pieces = p->problems * parts(p->rows, PIECE_LEAST);
     p->block = most(least(in_l2, BLOCK_MOST) / BLOCK_LEAST * BLOCK_LEAST, BLOCK_LEAST);
-    p->partial = up(p->piece * (t->head_dim + 2), 16);
-    p->splits = least(parts(PIECES, all), t->seq_kv / SPLIT_LEAST);
-    p->splits = most(least(p->splits, PARTIAL_MOST / sizeof(float) / p->partial / all), 1);
+    p->splits = least(parts(PIECES, pieces), t->seq_kv / SPLIT_LEAST);
+    p->splits = most(least(p->splits, PARTIAL_MOST / partial), 1);
     p->split = most(up(parts(t->seq_kv, p->splits), p->block), p->block);
     p->splits = most(parts(t->seq_kv, p->split), 1);
+    p->partial = up(p->piece * (t->head_dim + 2), 16);
 }
 
-static struct plan plan_of(const struct attention_set *set, const struct cpu_attention *t)
+static struct plan plan_of(const struct attention_set *set, const struct cpu_attention *t,
+                           unsigned threads)
 {
     struct plan p = { 0 };
-    plan_rows(&p, t);
+    plan_rows(&p, t, threads);
     plan_keys(&p, t);
     const uint64_t keys = most(least(p.block, t->seq_kv), 1);
-    const uint64_t width = panel_keys(set, keys);
+    const uint64_t width = panel_rows(set, keys);
     p.packed = p.few ? 0 : parts(keys, width) * set->mv * set->vector * t->head_dim;
     p.scores = up((p.few ? FEW_ROWS : ATTENTION_PANEL) * p.block, 16);
     p.states = up(p.piece * 2, 16);
@@ -139,19 +145,24 @@ static struct attention_state state_of(const struct job *job, unsigned thread)
     return state_at(&job->plan, scores_of(job, thread) + job->plan.scores);
 }
 
-/* Keys that a row of a problem sees: the first so many. */
+/* Keys that query i of a head sees: the first so many. */
+static uint64_t seen_by(const struct cpu_attention *t, uint64_t i)
+{
+    const uint64_t ahead = i + 1 + t->seq_kv;
+    return !t->causal ? t->seq_kv : ahead > t->seq_q ? ahead - t->seq_q : 0;
+}
+
+/* The same for a row of a problem, and what any of some rows sees: the last one most, but for
+ * those where a head ends. */
 static uint64_t seen(const struct cpu_attention *t, uint64_t row)
 {
-    const uint64_t ahead = row % t->seq_q + 1 + t->seq_kv;
-    return !t->causal ? t->seq_kv : ahead > t->seq_q ? ahead - t->seq_q : 0;
+    return seen_by(t, t->causal ? row % t->seq_q : 0);
 }
 
 static uint64_t seen_by_any(const struct cpu_attention *t, uint64_t row, uint64_t rows)
 {
-    uint64_t n = 0;
-    for (uint64_t r = row; r < row + rows; r++)
-        n = most(n, seen(t, r));
-    return n;
+    const uint64_t i = t->causal ? row % t->seq_q : 0;
+    return seen_by(t, i + rows < t->seq_q ? i + rows - 1 : t->seq_q - 1);
 }
 
 /* Rows of a problem against keys of it. */
@@ -184,56 +195,118 @@ static struct piece piece_of(const struct job *job, uint64_t problem, uint64_t n
 
 /* A block of keys. */
 struct block {
-    uint64_t key, width; /* of a packed panel */
+    uint64_t key, keys, width; /* width: of a packed panel */
     const float *packed;
+    const float *next; /* keys of the next block, as many, or NULL */
 };
 
-/* `rows` rows from `row` of the piece, against the first n keys of a block. */
-static void panel(const struct job *job, const struct piece *x, const struct block *block,
-                  uint64_t row, uint64_t rows, uint64_t n, float *s)
+/* `rows` rows from `row` of a piece against the first n keys of a block. */
+struct panel {
+    uint64_t row, rows, n;
+    bool first, last; /* of the block; last: of the piece */
+    float *s;         /* the scores, plan.block apart */
+};
+
+/* Memory that is wanted after so many tiles. */
+static struct gemm_fetch fetch(const float *p, uint64_t floats, uint64_t tiles)
+{
+    const uint64_t lines = parts(floats * sizeof(float), GEMM_LINE);
+    return (struct gemm_fetch){
+        .region[0] = { (const char *)p, 1, 0, lines * GEMM_LINE },
+        .lines[0] = parts(lines, tiles),
+    };
+}
+
+/* The first panel fetches the values of the block. */
+static void score(const struct job *job, const struct piece *x, const struct block *block,
+                  const struct panel *y)
 {
     const struct attention_set *set = job->set;
-    const struct cpu_attention *t = job->t;
-    const uint64_t d = t->head_dim, ld = job->plan.block, nr = parts(rows, parts(rows, set->nr));
-    const float *q = x->q + row * d, *v = x->v + block->key * d;
-    float *o = x->o + row * d;
+    const uint64_t d = job->t->head_dim, ld = job->plan.block;
+    const float *q = x->q + y->row * d;
+    if (!block->packed) {
+        set->dots(y->s, ld, q, y->rows, x->k + block->key * d, y->n, d, job->t->scale);
+        return;
+    }
+    const uint64_t step = (uint64_t)set->mv * set->vector;
+    const uint64_t nr = parts(y->rows, parts(y->rows, set->nr));
+    const struct gemm_fetch values = fetch(x->v + block->key * d, block->keys * d,
+                                           parts(y->rows, nr) * parts(y->n, block->width));
+    const struct gemm_a a = { .p = block->packed,
+                              .step = step,
+                              .panel = step * d,
+                              .width = block->width,
+                              .packed = true,
+                              .fetch = y->first ? &values : NULL };
+    const struct gemm_b b = { q, 1, d, nr * d, nr };
+    const struct gemm_c c = { y->s, ld, job->t->scale, 0, false };
+    set->block(y->n, y->rows, d, &a, &b, &c);
+}
+
+/* Adds weights times values. The last panel fetches the keys of the next block. */
+static void add_values(const struct job *job, const struct piece *x, const struct block *block,
+                       const struct panel *y)
+{
+    const struct attention_set *set = job->set;
+    const uint64_t d = job->t->head_dim, ld = job->plan.block;
+    const float *v = x->v + block->key * d;
     const bool first = block->key == x->key;
-    const struct attention_state state = { x->state.max + row, x->state.sum + row };
+    float *o = x->o + y->row * d;
+    if (!block->packed) {
+        if (first)
+            memset(o, 0, y->rows * d * sizeof(*o));
+        set->add(o, y->s, ld, y->rows, v, d, y->n, d);
+        return;
+    }
+    const uint64_t width = panel_rows(set, d), nr = parts(y->rows, parts(y->rows, set->nr));
+    const struct gemm_fetch next =
+        fetch(block->next, block->keys * d, parts(y->rows, nr) * parts(d, width));
+    const struct gemm_a a = { .p = v,
+                              .step = d,
+                              .panel = width,
+                              .width = width,
+                              .fetch = y->last && block->next ? &next : NULL };
+    const struct gemm_b b = { y->s, 1, ld, nr * ld, nr };
+    const struct gemm_c c = { o, d, 1, first ? 0 : 1, false };
+    set->block(d, y->rows, y->n, &a, &b, &c);
+}
+
+static void panel(const struct job *job, const struct piece *x, const struct block *block,
+                  const struct panel *y)
+{
+    const struct cpu_attention *t = job->t;
+    const struct attention_state state = { x->state.max + y->row, x->state.sum + y->row };
     uint64_t here[ATTENTION_PANEL]; /* keys of the block that a row sees */
     float factors[ATTENTION_PANEL];
-
-    if (block->packed) {
-        const uint64_t step = (uint64_t)set->mv * set->vector;
-        const struct gemm_a a = { .p = block->packed,
-                                  .step = step,
-                                  .panel = step * d,
-                                  .width = block->width,
-                                  .packed = true };
-        const struct gemm_b b = { q, 1, d, nr * d, nr };
-        const struct gemm_c c = { s, ld, t->scale, 0, false };
-        set->block(n, rows, d, &a, &b, &c);
-    } else {
-        set->dots(s, ld, q, rows, x->k + block->key * d, n, d, t->scale);
+    uint64_t i = (x->row + y->row) % t->seq_q;
+    score(job, x, block, y);
+    for (uint64_t r = 0; r < y->rows; r++, i = i + 1 < t->seq_q ? i + 1 : 0) {
+        const uint64_t sees = seen_by(t, i);
+        here[r] = sees > block->key ? least(sees - block->key, y->n) : 0;
     }
-    for (uint64_t r = 0; r < rows; r++) {
-        const uint64_t sees = seen(t, x->row + row + r);
-        here[r] = sees > block->key ? least(sees - block->key, n) : 0;
-    }
-    set->weigh(s, ld, rows, here, n, &state, factors);
-    for (uint64_t r = 0; r < rows && !first; r++)
+    job->set->weigh(y->s, job->plan.block, y->rows, here, y->n, &state, factors);
+    for (uint64_t r = 0; r < y->rows && block->key != x->key; r++)
         if (factors[r] != 1)
-            set->scale(o + r * d, d, factors[r]);
-    if (block->packed) {
-        const uint64_t vectors = parts(d, set->vector);
-        const uint64_t width = parts(vectors, parts(vectors, set->mv)) * set->vector;
-        const struct gemm_a a = { .p = v, .step = d, .panel = width, .width = width };
-        const struct gemm_b b = { s, 1, ld, nr * ld, nr };
-        const struct gemm_c c = { o, d, 1, first ? 0 : 1, false };
-        set->block(d, rows, n, &a, &b, &c);
-    } else {
-        if (first)
-            memset(o, 0, rows * d * sizeof(*o));
-        set->add(o, s, ld, rows, v, d, n, d);
+            job->set->scale(x->o + (y->row + r) * t->head_dim, t->head_dim, factors[r]);
+    add_values(job, x, block, y);
+}
+
+/* The panels of a piece against a block. */
+static void panels(const struct job *job, const struct piece *x, const struct block *block,
+                   float *s)
+{
+    const uint64_t step = block->packed ? ATTENTION_PANEL : x->rows;
+    bool first = true;
+    for (uint64_t row = 0; row < x->rows; row += step) {
+        const uint64_t rows = least(step, x->rows - row);
+        const uint64_t sees = seen_by_any(job->t, x->row + row, rows);
+        if (sees <= block->key)
+            continue;
+        const struct panel y = {
+            row, rows, least(block->keys, sees - block->key), first, row + step >= x->rows, s,
+        };
+        panel(job, x, block, &y);
+        first = false;
     }
 }
 
@@ -243,22 +316,21 @@ static void sum_piece(const struct job *job, const struct piece *x, unsigned thr
 {
     const struct attention_set *set = job->set;
     const struct plan *p = &job->plan;
-    const uint64_t d = job->t->head_dim, step = p->few ? x->rows : ATTENTION_PANEL;
+    const uint64_t d = job->t->head_dim;
     const uint64_t end = least(x->end, seen_by_any(job->t, x->row, x->rows));
     for (uint64_t r = 0; r < x->rows; r++)
         x->state.max[r] = -FLT_MAX, x->state.sum[r] = 0;
     for (uint64_t key = x->key; key < end; key += p->block) {
-        const uint64_t keys = least(p->block, end - key);
-        struct block block = { key, panel_keys(set, keys), p->few ? NULL : packed_of(job, thread) };
-        if (!p->few)
-            set->pack(packed_of(job, thread), set->mv * set->vector, (unsigned)block.width, keys, d,
+        struct block block = { .key = key, .keys = least(p->block, end - key) };
+        if (!p->few) {
+            float *packed = packed_of(job, thread);
+            block.width = panel_rows(set, block.keys);
+            block.packed = packed;
+            block.next = key + 2 * block.keys <= end ? x->k + (key + block.keys) * d : NULL;
+            set->pack(packed, set->mv * set->vector, (unsigned)block.width, block.keys, d,
                       x->k + key * d, d, 1);
-        for (uint64_t row = 0; row < x->rows; row += step) {
-            const uint64_t rows = least(step, x->rows - row);
-            const uint64_t sees = seen_by_any(job->t, x->row + row, rows);
-            if (sees > key)
-                panel(job, x, &block, row, rows, least(keys, sees - key), scores_of(job, thread));
         }
+        panels(job, x, &block, scores_of(job, thread));
     }
     for (uint64_t r = 0; r < x->rows; r++)
         if (seen(job->t, x->row + r) <= x->key)
@@ -366,7 +438,7 @@ static unsigned threads_for(const struct plan *p, const struct cpu_attention *t,
 uint64_t attention_workspace(const struct attention_set *set, const struct cpu_attention *t,
                              unsigned threads)
 {
-    const struct plan p = plan_of(set, t);
+    const struct plan p = plan_of(set, t, threads);
     const uint64_t split = p.splits > 1 ? p.problems * p.pieces * p.splits * p.partial : 0;
     return (thread_floats(&p) * threads + split) * sizeof(float);
 }
@@ -375,7 +447,7 @@ void attention_run(const struct attention_set *set, const struct cpu_attention *
                    const struct cpu_work *work)
 {
     const unsigned all = cpu_team_size(work->team);
-    struct job job = { .set = set, .t = t, .plan = plan_of(set, t), .scratch = work->memory };
+    struct job job = { .set = set, .t = t, .plan = plan_of(set, t, all), .scratch = work->memory };
     const struct plan *p = &job.plan;
     const unsigned threads = threads_for(p, t, all);
     const uint64_t pieces = p->problems * p->pieces;
