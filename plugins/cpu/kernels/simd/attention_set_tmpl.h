@@ -5,11 +5,11 @@
 #include "attention_fold.h"
 #include "attention_set.h"
 #include "gemm_isa.h"
-#include "share.h"
 #include "vec.h"
 #include "vec_math.h"
 
-#define ADD_KEYS 8 /* that are added at a time */
+#define ADD_KEYS    8     /* that are added at a time */
+#define FETCH_AHEAD 8192u /* bytes, of keys and of values: a vector of keys of 128 */
 
 /* A vector of elements i.. of n, `fill` beyond them. */
 VEC_INLINE f32_t load_part(const float *x, uint64_t i, uint64_t n, f32_t fill)
@@ -32,7 +32,7 @@ VEC_INLINE void dots_step(f32_t sums[f32_n], const float *q, const float *k, uin
     for (int a = 0; a < keys; a++) {
         const float *key = k + ((uint64_t)a < last ? (uint64_t)a : last) * d;
         const f32_t x = part ? f32_load_mask(key, m) : f32_load(key);
-        vec_prefetch((const char *)key + PREFETCH_BYTES);
+        vec_prefetch((const char *)key + FETCH_AHEAD);
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) {
             const float *query = q + (uint64_t)r * d;
@@ -91,7 +91,7 @@ VEC_INLINE void add_step(float *o, const float *p, uint64_t ld, uint64_t rows, c
     for (int j = 0; j < keys; j++) {
         const float *value = v + (uint64_t)j * step;
         x[j] = part ? f32_load_mask(value, m) : f32_load(value);
-        vec_prefetch((const char *)value + PREFETCH_BYTES);
+        vec_prefetch((const char *)value + FETCH_AHEAD);
     }
     for (uint64_t r = 0; r < rows; r++, o += d, p += ld) {
         f32_t sum = part ? f32_load_mask(o, m) : f32_load(o);
