@@ -8,6 +8,7 @@ void cpu_avx2_kernels(struct cpu_kernels *kernels)
     kernels->conv2d_forward = cpu_conv2d_forward_avx2;
     kernels->conv2d_backward_data = cpu_conv2d_backward_data_avx2;
     kernels->conv2d_backward_filter = cpu_conv2d_backward_filter_avx2;
+    kernels->attention = cpu_attention_avx2;
     kernels->softmax = cpu_softmax_avx2;
     kernels->reduce = cpu_reduce_avx2;
     kernels->unary = cpu_map_avx2;

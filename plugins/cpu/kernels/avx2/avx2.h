@@ -8,6 +8,7 @@
 extern const struct cpu_gemm_kernel cpu_gemm_avx2;
 extern const struct cpu_conv2d_kernel cpu_conv2d_forward_avx2, cpu_conv2d_backward_data_avx2,
     cpu_conv2d_backward_filter_avx2;
+extern const struct cpu_attention_kernel cpu_attention_avx2;
 
 void cpu_map_avx2(const struct cpu_map *x, const struct cpu_work *work); /* unary and binary */
 void cpu_softmax_avx2(const struct cpu_axis *x, const struct cpu_work *work);

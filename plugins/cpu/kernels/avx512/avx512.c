@@ -8,6 +8,7 @@ void cpu_avx512_kernels(struct cpu_kernels *kernels)
     kernels->conv2d_forward = cpu_conv2d_forward_avx512;
     kernels->conv2d_backward_data = cpu_conv2d_backward_data_avx512;
     kernels->conv2d_backward_filter = cpu_conv2d_backward_filter_avx512;
+    kernels->attention = cpu_attention_avx512;
     kernels->softmax = cpu_softmax_avx512;
     kernels->reduce = cpu_reduce_avx512;
     kernels->unary = cpu_map_avx512;

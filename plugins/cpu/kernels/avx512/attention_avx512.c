@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "avx512.h"
+
+#include "../simd/attention_set_tmpl.h"
