@@ -130,12 +130,9 @@ static const struct {
     const char *key;
     void (*write)(const struct cpu_backend *cpu, char *text, size_t size);
 } facts[] = {
-    { "initialized", info_initialized },
-    { "summary", info_summary },
-    { "kernels", info_kernels },
-    { "faster_kernels", info_faster_kernels },
-    { "threads", info_threads },
-    { "isa", info_isa },
+    { "initialized", info_initialized }, { "summary", info_summary },
+    { "kernels", info_kernels },         { "faster_kernels", info_faster_kernels },
+    { "threads", info_threads },         { "isa", info_isa },
     { "device", info_device },
 };
 

@@ -63,10 +63,7 @@ static void ask(void)
     };
     if (!syscall(SYS_arch_prctl, REQ_XCOMP_PERM, TILE_DATA))
         return;
-    const int error = errno;
-    char text[64];
-    snprintf(refusal, sizeof(refusal), "the system refuses tiles: arch_prctl: %s",
-             strerror_r(error, text, sizeof(text)) ? "unknown error" : text);
+    snprintf(refusal, sizeof(refusal), "the system refuses tiles: arch_prctl: %s", strerror(errno));
 #else
     snprintf(refusal, sizeof(refusal), "how to ask this system for tiles is not known");
 #endif

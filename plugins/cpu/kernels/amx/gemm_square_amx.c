@@ -21,6 +21,7 @@ void amx_begin(struct amx_squares *squares)
 {
     squares->now = 0;
     squares->columns = 0;
+    squares->c.stream = false;
     _tile_loadconfig(&shape);
 }
 
@@ -75,11 +76,23 @@ VEC_INLINE void write_some(struct amx_squares *s, unsigned columns)
 
 /* ---- by tiles ---- */
 
+#define STAY_STEPS 16 /* of a panel of B, 32 KB, that stays in L1 while those of A pass */
+
+/* A panel that passes leaves L1 to the rest. */
+#define LOAD_B(tile, p)                                                                            \
+    do {                                                                                           \
+        if (stays)                                                                                 \
+            _tile_loadd(tile, p, 64);                                                              \
+        else                                                                                       \
+            _tile_stream_loadd(tile, p, 64);                                                       \
+    } while (0)
+
 /* One or two tiles of lanes each way. */
 VEC_INLINE void multiply(struct amx_squares *s, const uint16_t *a, const uint16_t *b,
                          uint64_t steps, const bool two_a, const bool two_b)
 {
     const unsigned columns = (unsigned)((AMX_LANES + steps - 1) / steps);
+    const bool stays = steps <= STAY_STEPS;
     float *to = s->sums[s->now];
     _tile_zero(0);
     _tile_zero(1);
@@ -90,12 +103,12 @@ VEC_INLINE void multiply(struct amx_squares *s, const uint16_t *a, const uint16_
         _tile_stream_loadd(4, a, 64);
         if (two_a)
             _tile_stream_loadd(5, a + AMX_TILE, 64);
-        _tile_loadd(6, b, 64);
+        LOAD_B(6, b);
         _tile_dpbf16ps(0, 6, 4);
         if (two_a)
             _tile_dpbf16ps(1, 6, 5);
         if (two_b) {
-            _tile_loadd(7, b + AMX_TILE, 64);
+            LOAD_B(7, b + AMX_TILE);
             _tile_dpbf16ps(2, 7, 4);
         }
         if (two_a && two_b)
