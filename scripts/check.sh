@@ -30,7 +30,7 @@ meson test -C build/plain --no-rebuild --print-errorlogs -t 40 \
     'conformance reference' 'conformance avx2' ini config choose table life memory \
     'chaos late' || status=1
 
-for kernels in reference avx2 avx512; do
+for kernels in reference avx2 avx512 amx; do
     CB_TRUST=off CB_PLUGINS=build/plain/plugins/cpu build/plain/loader/cmd/cb \
         selftest --full cpu --option kernels=$kernels || status=1
 done

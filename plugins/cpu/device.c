@@ -100,6 +100,15 @@ static void info_kernels(const struct cpu_backend *cpu, char *text, size_t size)
     snprintf(text, size, "%s", cpu->kernels.name);
 }
 
+static void info_faster_kernels(const struct cpu_backend *cpu, char *text, size_t size)
+{
+    const struct cpu_kernels *kernels = &cpu->kernels;
+    if (kernels->above)
+        snprintf(text, size, "%s: %s", kernels->above, kernels->above_why);
+    else
+        snprintf(text, size, "none");
+}
+
 static void info_threads(const struct cpu_backend *cpu, char *text, size_t size)
 {
     snprintf(text, size, "%u", threads_of(cpu));
@@ -121,8 +130,10 @@ static const struct {
     const char *key;
     void (*write)(const struct cpu_backend *cpu, char *text, size_t size);
 } facts[] = {
-    { "initialized", info_initialized }, { "summary", info_summary }, { "kernels", info_kernels },
-    { "threads", info_threads },         { "isa", info_isa },         { "device", info_device },
+    { "initialized", info_initialized }, { "summary", info_summary },
+    { "kernels", info_kernels },         { "faster_kernels", info_faster_kernels },
+    { "threads", info_threads },         { "isa", info_isa },
+    { "device", info_device },
 };
 
 static bool write_fact(const struct cpu_backend *cpu, const char *key, char *text, size_t size)

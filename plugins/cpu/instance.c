@@ -25,8 +25,9 @@ cb_status cpu_create(const cb_create_args *args, void **out, cb_error *err)
     if (!cpu->table)
         goto no_memory;
     cpu->memory_limit = cpu_memory_limit();
-    cpu_kernels_select(&cpu->kernels, "auto");
     st = cpu_options_read(cpu, l.options, l.n_options, err);
+    if (st == CB_OK && !cpu->kernels.name)
+        cpu_kernels_select(&cpu->kernels, "auto");
     if (st == CB_OK)
         st = cpu_fork_register(cpu, err);
     if (st != CB_OK)

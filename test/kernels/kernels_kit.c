@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const char *const rungs[] = { "reference", "avx2", "avx512" };
+static const char *const rungs[] = { "reference", "avx2", "avx512", "amx" };
 #define RUNGS (sizeof(rungs) / sizeof(rungs[0]))
 
 struct block {
@@ -44,7 +44,7 @@ struct cpu_kernels kit_kernels(void **state)
     struct cpu_kernels kernels = { 0 };
     const char *rung = *state;
     if (!cpu_kernels_select(&kernels, rung) || strcmp(kernels.name, rung))
-        test_skip(rung, "this machine, or this build, does not have these instructions");
+        test_skip(rung, kernels.above_why ? kernels.above_why : "this build does not have it");
     return kernels;
 }
 

@@ -313,6 +313,16 @@ static double small_integer(uint64_t *seed)
     return (double)(kit_random(seed) >> 20 & 7) - 3;
 }
 
+/* Element number e of the product, where double holds every sum. */
+static double exact_sum(const struct problem *p, const struct matrices *x, uint64_t e)
+{
+    double sum = 0;
+    for (uint64_t q = 0; q < p->k; q++)
+        sum += get(x->a, e % p->m * x->g.rs_a + q * x->g.cs_a, p->kind) *
+               get(x->b, q * x->g.rs_b + e / p->m * x->g.cs_b, p->kind);
+    return sum;
+}
+
 static void gemm_keeps_subnormal_operands_and_results(void **state)
 {
     const struct cpu_kernels kernels = kit_kernels(state);
@@ -332,13 +342,74 @@ static void gemm_keeps_subnormal_operands_and_results(void **state)
             for (uint64_t i = 0; i < p.m * p.k; i++)
                 put(x.a, i, kind, get(x.a, i, kind) * unit);
             run(&kernels.gemm, &x.g, 1);
-            for (uint64_t e = 0; e < p.m * p.n; e += p.m * p.n / SAMPLES + 1) {
-                double sum = 0; /* exact: small multiples of the unit */
-                for (uint64_t q = 0; q < p.k; q++)
-                    sum += get(x.a, e % p.m * x.g.rs_a + q * x.g.cs_a, kind) *
-                           get(x.b, q * x.g.rs_b + e / p.m * x.g.cs_b, kind);
-                assert_true(get_c(x.c, e, &p) == sum);
+            for (uint64_t e = 0; e < p.m * p.n; e += p.m * p.n / SAMPLES + 1)
+                assert_true(get_c(x.c, e, &p) == exact_sum(&p, &x, e));
+            kit_release();
+        }
+}
+
+/* 1, 129/128 or 130/128, of either sign, so that products often cancel but for their last bit:
+ * (129/128)^2 - 1 * 130/128 = 2^-14. */
+static double nearly_one(uint64_t *seed)
+{
+    const uint64_t r = kit_random(seed) >> 20;
+    return (r & 1 ? 1 : -1) * (128 + (double)((r >> 1) % 3)) / 128;
+}
+
+/* On both sides of where a product of two 16-bit numbers, or its last bit, becomes subnormal. Every
+ * sum is exact. */
+static void gemm_is_exact_where_sums_cancel_to_the_smallest_numbers(void **state)
+{
+    static const int exponents[][2] = { /* of A, B */
+                                        { -56, -54 },  { -55, -56 },  { -56, -56 }, { -57, -56 },
+                                        { -126, 13 },  { -126, 14 },  { -126, 15 }, { -127, 15 },
+                                        { 15, -127 },  { 14, -126 },  { 13, -126 }, { -60, -66 },
+                                        { -126, 127 }, { -133, 127 }, { 127, -133 }
+    };
+    const struct cpu_kernels kernels = kit_kernels(state);
+    for (uint64_t e = 0; e < sizeof(exponents) / sizeof(exponents[0]); e++)
+        for (uint64_t s = 0; s < SHAPES; s++)
+            for (uint64_t v = 0; v < 2; v++) {
+                const struct kind *kind = v ? &kinds[4] : &kinds[2];
+                const struct problem p = { kind,
+                                           shapes[s][0],
+                                           shapes[s][1],
+                                           shapes[s][2] % 40 + 1,
+                                           1,
+                                           .trans_a = s & 1,
+                                           .trans_b = s & 2,
+                                           .alpha = 1,
+                                           .value = nearly_one };
+                if (p.m * p.n > 40000)
+                    continue;
+                struct matrices x = make(&p, 0);
+                for (uint64_t i = 0; i < p.m * p.k; i++)
+                    put(x.a, i, kind, ldexp(get(x.a, i, kind), exponents[e][0]));
+                for (uint64_t i = 0; i < p.k * p.n; i++)
+                    put(x.b, i, kind, ldexp(get(x.b, i, kind), exponents[e][1]));
+                run(&kernels.gemm, &x.g, 1);
+                for (uint64_t i = 0; i < p.m * p.n; i++)
+                    assert_true(get_c(x.c, i, &p) == exact_sum(&p, &x, i));
+                kit_release();
             }
+}
+
+/* One number decides how the others around it are multiplied, and theirs stay right. */
+static void gemm_keeps_a_single_subnormal_operand_among_others(void **state)
+{
+    const struct cpu_kernels kernels = kit_kernels(state);
+    for (uint64_t s = 0; s < SHAPES; s++)
+        for (uint64_t v = 0; v < 2; v++) {
+            const struct kind *kind = v ? &kinds[4] : &kinds[2];
+            const struct problem p = { kind, shapes[s][0], shapes[s][1],         shapes[s][2],
+                                       1,    .alpha = 1,   .value = between_ones };
+            struct matrices x = make(&p, 0);
+            for (uint64_t q = 0; q < p.k; q++)
+                put(x.a, p.m - 1 + q * p.m, kind, 0);
+            put(x.a, p.m - 1 + (p.k - 1) * p.m, kind, 0x1p-131);
+            run(&kernels.gemm, &x.g, 1);
+            judge_all(&p, &x);
+            assert_true(get_c(x.c, p.m - 1, &p) == 0x1p-131 * get(x.b, p.k - 1, kind));
             kit_release();
         }
 }
@@ -350,10 +421,11 @@ static void gemm_gives_the_same_bits_on_one_thread_and_three_and_at_any_address(
                                          { 100, 90, 120, 30 },  { 300, 290, 500, 1 },
                                          { 40, 2000, 800, 1 },  { 2000, 40, 800, 1 },
                                          { 1024, 1032, 20, 1 }, { 140, 150, 160, 20 },
-                                         { 3000, 5, 300, 1 },   { 7, 3000, 300, 1 } };
+                                         { 3000, 5, 300, 1 },   { 7, 3000, 300, 1 },
+                                         { 200, 300, 5000, 1 } };
     const struct cpu_kernels kernels = kit_kernels(state);
     for (uint64_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
-        for (uint64_t v = 0; v < 3; v++) {
+        for (uint64_t v = 0; v < KINDS; v++) {
             const struct problem p = { &kinds[v],   sizes[s][0],          sizes[s][1],
                                        sizes[s][2], sizes[s][3],          .trans_b = s & 1,
                                        .alpha = 1,  .value = between_ones };
@@ -376,6 +448,8 @@ int main(void)
         cmocka_unit_test(gemm_without_steps_scales_c_and_reads_neither_a_nor_b),
         cmocka_unit_test(gemm_spreads_nan_and_infinity_and_bears_extremes),
         cmocka_unit_test(gemm_keeps_subnormal_operands_and_results),
+        cmocka_unit_test(gemm_is_exact_where_sums_cancel_to_the_smallest_numbers),
+        cmocka_unit_test(gemm_keeps_a_single_subnormal_operand_among_others),
         cmocka_unit_test(gemm_gives_the_same_bits_on_one_thread_and_three_and_at_any_address),
     };
     return kit_run("gemm kernels", tests, sizeof(tests) / sizeof(tests[0]));

@@ -99,7 +99,9 @@ struct cpu_attention_kernel {
 /* A set of kernels: who is chosen is decided once, in cpu_kernels_select. */
 struct cpu_kernels {
     const char *name;
-    bool threaded; /* whether any of them uses more than the caller's thread */
+    const char *above,
+        *above_why; /* the next rung, and why it was not taken; NULL: there is none */
+    bool threaded;  /* whether any of them uses more than the caller's thread */
     struct cpu_gemm_kernel gemm;
     struct cpu_conv2d_kernel conv2d_forward, conv2d_backward_data, conv2d_backward_filter;
     struct cpu_attention_kernel attention;
@@ -116,6 +118,6 @@ struct cpu_kernels {
 bool cpu_kernels_select(struct cpu_kernels *kernels, const char *most);
 
 /* The names that cpu_kernels_select takes, for messages. */
-#define CPU_KERNELS_NAMES "auto, reference, avx2, avx512"
+#define CPU_KERNELS_NAMES "auto, reference, avx2, avx512, amx"
 
 #endif

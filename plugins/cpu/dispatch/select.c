@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "isa.h"
+#include "../kernels/amx/amx.h"
 #include "../kernels/avx2/avx2.h"
 #include "../kernels/avx512/avx512.h"
 #include "../kernels/reference/reference.h"
@@ -24,19 +25,27 @@ static const struct rung rungs[] = {
 #ifdef CPU_HAVE_AVX512
     { "avx512", CPU_ISA_AVX512, cpu_avx512_kernels },
 #endif
+#ifdef CPU_HAVE_AMX
+    { "amx", CPU_ISA_AMX, cpu_amx_kernels },
+#endif
 };
 
 bool cpu_kernels_select(struct cpu_kernels *kernels, const char *most)
 {
-    const uint32_t isa = cpu_isa_detect();
     const bool automatic = !strcmp(most, "auto");
     bool known = automatic;
-    for (size_t i = 0; i < sizeof(rungs) / sizeof(rungs[0]) && (automatic || !known); i++) {
-        known = automatic || !strcmp(most, rungs[i].name);
-        if ((rungs[i].isa & isa) != rungs[i].isa)
-            continue; /* asked for or not, this machine cannot */
-        rungs[i].climb(kernels);
-        kernels->name = rungs[i].name;
+    kernels->above = kernels->above_why = NULL;
+    for (size_t i = 0; i < sizeof(rungs) / sizeof(rungs[0]); i++) {
+        const bool wanted = automatic || !known;
+        const char *why = wanted ? cpu_isa_lacks(rungs[i].isa) : "the option kernels stops below";
+        known |= !strcmp(most, rungs[i].name);
+        if (!why) {
+            rungs[i].climb(kernels);
+            kernels->name = rungs[i].name;
+        } else if (!kernels->above) {
+            kernels->above = rungs[i].name;
+            kernels->above_why = why;
+        }
     }
     return known;
 }
