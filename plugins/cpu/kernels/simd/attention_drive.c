@@ -230,8 +230,8 @@ static void score(const struct job *job, const struct piece *x, const struct blo
     }
     const uint64_t step = (uint64_t)set->mv * set->vector;
     const uint64_t nr = parts(y->rows, parts(y->rows, set->nr));
-    const struct gemm_fetch values = fetch(x->v + block->key * d, block->keys * d,
-                                           parts(y->rows, nr) * parts(y->n, block->width));
+    struct gemm_fetch values = fetch(x->v + block->key * d, block->keys * d,
+                                     parts(y->rows, nr) * parts(y->n, block->width));
     const struct gemm_a a = { .p = block->packed,
                               .step = step,
                               .panel = step * d,
@@ -259,7 +259,7 @@ static void add_values(const struct job *job, const struct piece *x, const struc
         return;
     }
     const uint64_t width = panel_rows(set, d), nr = parts(y->rows, parts(y->rows, set->nr));
-    const struct gemm_fetch next =
+    struct gemm_fetch next =
         fetch(block->next, block->keys * d, parts(y->rows, nr) * parts(d, width));
     const struct gemm_a a = { .p = v,
                               .step = d,
