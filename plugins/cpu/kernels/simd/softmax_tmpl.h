@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax. A line is the elements along the axis. Its exponentials stay in a buffer on the stack
- * until their sum is known; those of a longer line, and there is no limit to them, are computed
- * twice. NaN, an infinite maximum and a line of -infinity come out as NaN by themselves. */
+ * until their sum is known; those of a longer line in the output, where they fit and stay in the
+ * cache; and those of the longest, and there is no limit to them, are computed twice. NaN, an
+ * infinite maximum and a line of -infinity come out as NaN by themselves. */
 #include "compute_backend.h"
 
+#include "../../dispatch/cache.h"
 #include "share.h"
 #include "vec.h"
 #include "vec_math.h"

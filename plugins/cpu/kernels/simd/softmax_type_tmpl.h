@@ -30,8 +30,8 @@ VEC_INLINE VECT M(softmax_max)(const ELEM *x, uint64_t n)
     return V(all_max)(V(max)(V(max)(max[0], max[1]), V(max)(max[2], max[3])));
 }
 
-/* The exponentials of one block: to `kept` when that is not NULL, which has room for whole vectors;
- * their sum. Meanwhile what lies `ahead` bytes behind comes nearer: the next line, say. */
+/* The exponentials of one block: to `kept` when that is not NULL; their sum. Meanwhile what lies
+ * `ahead` bytes behind comes nearer: the next line, say. */
 VEC_INLINE VECT M(softmax_exp)(const ELEM *x, uint64_t n, VECT max, REAL *kept, uint64_t ahead)
 {
     VECT sum[4] = { V(zero)(), V(zero)(), V(zero)(), V(zero)() };
@@ -51,7 +51,7 @@ VEC_INLINE VECT M(softmax_exp)(const ELEM *x, uint64_t n, VECT max, REAL *kept, 
         const VECT e = V(exp_below)(V(sub)(M(softmax_load)(x, i, n, least), max));
         sum[0] = V(add)(sum[0], e);
         if (kept)
-            V(store)(kept + i, e);
+            V(store_mask)(kept + i, V(mask)(n - i < V(n) ? n - i : V(n)), e);
     }
     return V(all_add)(V(add)(V(add)(sum[0], sum[1]), V(add)(sum[2], sum[3])));
 }
@@ -141,11 +141,14 @@ static void M(softmax_line)(const ELEM *x, ELEM *out, uint64_t n, bool stream)
         M(softmax_scale)(x, out, kept, n, max, scale, stream);
         return;
     }
+    const bool in_l2 = sizeof(ELEM) == sizeof(REAL) && line <= cpu_caches()->l2 / 4;
+    REAL *out_kept = in_l2 ? (REAL *)(void *)out : NULL;
     double sum = 0;
     for (uint64_t i = 0; i < n; i += SOFTMAX_BLOCK)
-        sum += V(first)(
-            M(softmax_exp)(x + i, n - i < SOFTMAX_BLOCK ? n - i : SOFTMAX_BLOCK, max, NULL, ahead));
-    M(softmax_scale)(x, out, NULL, n, max, V(div)(one, V(set1)((REAL)sum)), stream);
+        sum += V(first)(M(softmax_exp)(x + i, n - i < SOFTMAX_BLOCK ? n - i : SOFTMAX_BLOCK, max,
+                                       in_l2 ? out_kept + i : NULL, ahead));
+    M(softmax_scale)
+    (x, out, out_kept, n, max, V(div)(one, V(set1)((REAL)sum)), stream && !in_l2);
 }
 
 /* A tile of `vectors` vectors of columns side by side: element (a, column) lies at a*stride +
