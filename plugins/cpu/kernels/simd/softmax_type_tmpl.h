@@ -30,7 +30,8 @@ VEC_INLINE VECT M(softmax_max)(const ELEM *x, uint64_t n)
     return V(all_max)(V(max)(V(max)(max[0], max[1]), V(max)(max[2], max[3])));
 }
 
-/* The exponentials of one block: to `kept` when that is not NULL; their sum. Meanwhile what lies `ahead` bytes behind comes nearer: the next line, say. */
+/* The exponentials of one block: to `kept` when that is not NULL; their sum. Meanwhile what lies
+ * `ahead` bytes behind comes nearer: the next line, say. */
 VEC_INLINE VECT M(softmax_exp)(const ELEM *x, uint64_t n, VECT max, REAL *kept, uint64_t ahead)
 {
     VECT sum[4] = { V(zero)(), V(zero)(), V(zero)(), V(zero)() };
