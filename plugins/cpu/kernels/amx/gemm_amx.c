@@ -15,6 +15,7 @@
 #define A_BYTES       (1u << 20) /* of a block */
 #define B_BYTES       (8u << 20) /* of packed panels that tasks share */
 #define STREAM_BYTES  (4u << 20) /* C from which its stores pass the caches */
+#define LEAST_FLOPS   16384.0    /* m*n*k that tiles are worth */
 #define THREAD_FLOPS  4e6        /* m*n*k that a thread is woken for */
 #define PANELS_A_TASK 4u         /* when packing */
 
@@ -196,12 +197,13 @@ static unsigned threads_for(const struct cpu_gemm *g, unsigned most)
     return flops < THREAD_FLOPS * most ? 1 + (unsigned)(flops / THREAD_FLOPS) : most;
 }
 
-/* Whether tiles are the better way: vectors are read only once, and a few numbers are sooner
- * multiplied than packed. */
+/* Whether tiles are the better way. A vector is read once, and less than a step is mostly padding;
+ * of little, more is packed than multiplied. */
 static bool takes(const struct cpu_gemm *g)
 {
     const bool bf16 = g->dtype == CB_BF16 || g->round == CB_BF16;
-    return bf16 && g->m > 1 && g->n > 1 && g->k >= 1;
+    return bf16 && g->m > 1 && g->n > 1 && g->k >= AMX_STEP &&
+           (double)g->m * (double)g->n * (double)g->k >= LEAST_FLOPS;
 }
 
 struct many {
