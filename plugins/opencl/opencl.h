@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The OpenCL backend's instance, and what its files offer each other. */
+#ifndef OPENCL_H
+#define OPENCL_H
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+
+#include "addr_table.h"
+#include "check.h"
+#include "cl.h"
+#include "compute_backend_plugin.h"
+#include "error.h"
+#include "fpenv.h"
+
+#define OCL_VERSION "0.1.0"
+
+/* ---- devices ---- */
+
+/* One device, as its driver describes it. */
+struct ocl_device {
+    cl_platform_id platform;
+    cl_device_id id;
+    cl_device_type type;
+    char name[128];
+    char stable_id[64];
+    char lacks[160]; /* what init refuses it for; "": nothing */
+    bool f64;
+    bool correct_divide; /* f32 division and square root can be built correctly rounded */
+    uint32_t memory_kind, features;
+    uint32_t compute_units;
+    uint64_t memory, max_alloc, local_memory, group_size; /* bytes, bytes, bytes, work-items */
+    uint64_t constant_args;                               /* bytes of kernel arguments */
+};
+
+/* Tile sizes of the gemm kernels: by the class of the device, or by the option gemm_tile=MxNxK. */
+struct ocl_tuning {
+    uint32_t gemm_m, gemm_n, gemm_k;
+};
+
+struct ocl_backend {
+    /* Streams, events, spares. Held only for a moment, never across a call of the driver: a fork
+     * takes it, and drivers fork. */
+    pthread_mutex_t lock;
+    pthread_mutex_t setup;    /* devices and init, across calls of the driver */
+    pthread_mutex_t building; /* programs */
+    pthread_cond_t built;
+    atomic_bool initialized;
+    atomic_bool forked; /* this is the child of a fork, in which the driver does not work */
+    const cb_host *host;
+
+    struct ocl_device *devices;
+    uint32_t n_devices;
+    bool enumerated;
+    char no_device[256]; /* why n_devices is 0 */
+
+    char wanted[128]; /* the option `device`; "": none */
+    char warmup[160]; /* the option `warmup`; "": none */
+    struct ocl_tuning tuning;
+    bool tuned; /* by an option */
+
+    const struct ocl_device *device; /* since init */
+    uint32_t ordinal;
+    cl_context context;
+    struct ocl_program *programs;
+    struct cbc_addr_table *table;
+    uint64_t memory_limit;          /* bytes */
+    atomic_uint_fast64_t allocated; /* bytes, of those */
+    struct ocl_spare *spares;       /* temporary memory kept for the next call of its stream */
+    cb_stream *default_stream;      /* made by init */
+    cb_stream *streams;
+    cb_event *events;
+    uint64_t last_handle;     /* no handle is given out twice */
+    struct ocl_backend *next; /* all instances of the process, see fork.c */
+};
+
+/* ---- call.c: the frame around every call that needs an initialized instance ----
+ *
+ *     struct ocl_call call;
+ *     cb_status st = ocl_call_begin(&call, self, "unary", err);
+ *     if (st == CB_OK) st = cbc_check_unary(args, &g, err);
+ *     if (st == CB_OK) st = ocl_can(call.ocl, CB_OP_UNARY, &g, err);
+ *     if (st == CB_OK) st = ocl_call_open(&call, g.stream, g.operands, 2, true, err);
+ *     if (st == CB_OK && g.n) ... call.buffers[0] ..., launches
+ *     return ocl_call_end(&call, st);
+ *
+ * From open to end the stream is locked: what a call enqueues is not mixed with another's. Nothing
+ * waits for the device. Commands run in the order of the calls that enqueue them. */
+#define OCL_OPERANDS_MAX    4
+#define OCL_TEMPORARIES_MAX 8
+
+/* Device memory from a byte offset on. mem is NULL for an operand that touches nothing, and may
+ * then still be given to a kernel, which gets a null pointer. */
+struct ocl_buffer {
+    cl_mem mem;
+    uint64_t offset; /* bytes */
+};
+
+struct ocl_call {
+    struct ocl_backend *ocl;
+    const char *where;
+    cb_error *err;
+    cbc_fpenv fpenv;
+    cb_stream *stream; /* locked; NULL before open */
+    unsigned n;        /* operands open */
+    struct cbc_pin pins[OCL_OPERANDS_MAX];
+    struct ocl_buffer buffers[OCL_OPERANDS_MAX]; /* where each operand's data is */
+    unsigned n_temporaries;
+    struct ocl_temporary {
+        cl_mem mem;
+        uint64_t bytes;
+        bool spare; /* may serve another call of the stream */
+    } temporaries[OCL_TEMPORARIES_MAX];
+};
+
+/* Enters the floating-point environment; CB_NOT_INITIALIZED before init, CB_DEVICE_ERROR in the
+ * child of a fork. err is kept for what follows. */
+cb_status ocl_call_begin(struct ocl_call *call, void *self, const char *where, cb_error *err);
+
+/**
+ * Finds and locks the stream, reports its late error if it has one, finds the operands, and keeps
+ * the allocations alive until the end (the driver then keeps them for what is enqueued).
+ *
+ * An input that overlaps the written operand is copied to temporary memory first, so that kernels
+ * never see it, unless in_place is true and the two begin at the same address.
+ */
+cb_status ocl_call_open(struct ocl_call *call, cb_stream *stream,
+                        const struct cbc_operand *operands, unsigned n, bool in_place,
+                        cb_error *err);
+
+/* Device memory for the rest of the call's commands, of any content; bytes at least 1. At most
+ * OCL_TEMPORARIES_MAX a call, the copies of overlapping inputs among them. */
+cb_status ocl_call_temporary(struct ocl_call *call, uint64_t bytes, struct ocl_buffer *out);
+
+/* The same with the content of host memory, which is read before the function returns. */
+cb_status ocl_call_upload(struct ocl_call *call, const void *host, uint64_t bytes,
+                          struct ocl_buffer *out);
+
+/* Enqueues a fill with zero bytes. */
+cb_status ocl_call_zero(struct ocl_call *call, const struct ocl_buffer *buffer, uint64_t bytes);
+
+/* Undoes all of it, whatever was reached, flushes the stream, and returns st. */
+cb_status ocl_call_end(struct ocl_call *call, cb_status st);
+
+/* ---- launch.c: one launch of a kernel ----
+ *
+ *     struct ocl_launch run;
+ *     ocl_launch_begin(&run, &call, "map", "unary", "-DT=float -DOP=%u", (unsigned)g.op);
+ *     ocl_arg_buffer(&run, &call.buffers[0], 4);     __global const T *x, ulong x_offset
+ *     ocl_arg_buffer(&run, &call.buffers[1], 4);     __global T *y, ulong y_offset
+ *     ocl_arg_u64(&run, g.n);                        ulong n
+ *     st = ocl_launch(&run, 1, (uint64_t[]){ groups }, (uint64_t[]){ 64 });
+ *
+ * The first error stays in the launch and is what ocl_launch returns, so only that is looked at.
+ *
+ * The program is kernels/common.cl followed by kernels/PROGRAM.cl, compiled with the options and
+ * with those that hold for all: -cl-std=CL1.2, correctly rounded division and square root, and
+ * -DHAVE_F64 where the device has doubles. It is compiled when it is first used with these options.
+ *
+ * Kernels use get_global_id and get_local_id alone, never get_group_id, get_num_groups or
+ * get_global_size: a grid beyond what devices take is cut into several launches that begin at a
+ * global offset, a multiple of the local size. The number of a group is get_global_id(d) divided by
+ * the local size. */
+struct ocl_launch {
+    struct ocl_call *call;
+    cl_kernel kernel;
+    const char *name;
+    cl_uint n_args;
+    cb_status st;
+};
+
+/* program and name: literals. format: of printf, for the program's options. */
+void ocl_launch_begin(struct ocl_launch *run, struct ocl_call *call, const char *program,
+                      const char *name, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Two arguments: the pointer, and a ulong offset in elements of so many bytes. */
+void ocl_arg_buffer(struct ocl_launch *run, const struct ocl_buffer *buffer, uint32_t element);
+void ocl_arg_u32(struct ocl_launch *run, uint32_t value);
+void ocl_arg_u64(struct ocl_launch *run, uint64_t value);
+void ocl_arg_f32(struct ocl_launch *run, float value);
+void ocl_arg_f64(struct ocl_launch *run, double value); /* where the device has doubles only */
+void ocl_arg_local(struct ocl_launch *run, uint64_t bytes);
+
+/* Enqueues groups[d] work-groups of local[d] work-items in each of the dimensions, 1 to 3. Where
+ * a groups[d] is 0 there is nothing to do. */
+cb_status ocl_launch(struct ocl_launch *run, unsigned dimensions, const uint64_t *groups,
+                     const uint64_t *local);
+
+void ocl_kernels_release(cb_stream *stream);
+
+/* ---- ops/supports.c ---- */
+
+/* What this backend or its device cannot do of a call that passed its check: CB_UNSUPPORTED and
+ * the reason. any: the union, or the member of it that belongs to op. */
+cb_status ocl_can(const struct ocl_backend *ocl, uint32_t op, const void *any, cb_error *err);
+cb_status ocl_supports(void *self, uint32_t op, const void *args, cb_support *out, cb_error *err);
+
+/* ---- the other ops ---- */
+cb_status ocl_gemm(void *self, const cb_gemm_args *args, cb_error *err);
+cb_status ocl_gemm_mixed_precision(void *self, const cb_gemm_mixed_precision_args *args,
+                                   cb_error *err);
+cb_status ocl_batched_gemm(void *self, const cb_batched_gemm_args *args, cb_error *err);
+cb_status ocl_conv2d_forward(void *self, const cb_conv2d_args *args, cb_error *err);
+cb_status ocl_conv2d_backward_data(void *self, const cb_conv2d_args *args, cb_error *err);
+cb_status ocl_conv2d_backward_filter(void *self, const cb_conv2d_args *args, cb_error *err);
+cb_status ocl_attention(void *self, const cb_attention_args *args, cb_error *err);
+cb_status ocl_softmax(void *self, const cb_softmax_args *args, cb_error *err);
+cb_status ocl_reduce(void *self, const cb_reduce_args *args, cb_error *err);
+cb_status ocl_unary(void *self, const cb_unary_args *args, cb_error *err);
+cb_status ocl_binary(void *self, const cb_binary_args *args, cb_error *err);
+cb_status ocl_gather(void *self, const cb_rows_args *args, cb_error *err);
+cb_status ocl_scatter(void *self, const cb_rows_args *args, cb_error *err);
+
+#endif
