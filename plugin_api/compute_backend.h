@@ -881,6 +881,32 @@ typedef struct cb_map_v1 {
 #define CB_MAP_1_0 32
 CB_STATIC_ASSERT(sizeof(cb_map_v1) == CB_MAP_1_0, "1.0");
 
+/* ---- Extension cb.profile/1: how long work took -------------------------------------------- */
+
+#define CB_PROFILE_ID "cb.profile/1"
+
+typedef struct cb_profile_v1 {
+    uint64_t size;
+
+    /**
+     * elapsed - the time between two events, by the device's own steady clock.
+     *
+     * @start, @end: events whose last record is done; of any two streams, the default one
+     *               included, or one and the same.
+     * @ns:          receives nanoseconds from the moment start was done to the moment end was, as
+     *               exact as the device's clock; negative when end was done first. At least 0 when
+     *               start comes before end on one stream, or through a stream_wait_event.
+     *
+     * It does not wait, and neither reports nor clears a late error. Every event keeps its time
+     * until it is recorded again or destroyed.
+     * Errors: an event that was never recorded, one that a late failure left without a time, and a
+     *         NULL ns: CB_INVALID_ARGUMENT; an event that is not done yet: CB_BUSY.
+     */
+    cb_status (*elapsed)(void *self, cb_event *start, cb_event *end, int64_t *ns, cb_error *err);
+} cb_profile_v1;
+#define CB_PROFILE_1_0 16
+CB_STATIC_ASSERT(sizeof(cb_profile_v1) == CB_PROFILE_1_0, "1.0");
+
 /* ---- Names of codes ------------------------------------------------------------------------ */
 
 static inline const char *cb_status_name(cb_status status)

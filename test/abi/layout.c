@@ -300,6 +300,10 @@ AT(cb_map_v1, unmap, 16);
 AT(cb_map_v1, import_host, 24);
 SIZE(cb_map_v1, 32);
 
+AT(cb_profile_v1, size, 0);
+AT(cb_profile_v1, elapsed, 8);
+SIZE(cb_profile_v1, 16);
+
 AT(cb_negotiation, size, 0);
 AT(cb_negotiation, host_majors, 8);
 AT(cb_negotiation, host_minor, 12);
