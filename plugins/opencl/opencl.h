@@ -4,7 +4,7 @@
 #define OPENCL_H
 
 #include <pthread.h>
-#include <stdarg.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "addr_table.h"
@@ -25,19 +25,20 @@ struct ocl_device {
     cl_device_type type;
     char name[128];
     char stable_id[64];
+    char driver[64]; /* version */
     char lacks[160]; /* what init refuses it for; "": nothing */
     bool f64;
-    bool correct_divide; /* f32 division and square root can be built correctly rounded */
     uint32_t memory_kind, features;
-    uint32_t compute_units;
+    uint32_t compute_units, compute_major, compute_minor, warp_size;
     uint64_t memory, max_alloc, local_memory, group_size; /* bytes, bytes, bytes, work-items */
-    uint64_t constant_args;                               /* bytes of kernel arguments */
 };
 
-/* Tile sizes of the gemm kernels: by the class of the device, or by the option gemm_tile=MxNxK. */
+/* Tile sizes of the gemm kernels, by the option gemm_tile=MxNxK; 0: what suits the device. */
 struct ocl_tuning {
     uint32_t gemm_m, gemm_n, gemm_k;
 };
+
+#define OCL_EVENT_LISTS 256 /* by handle */
 
 struct ocl_backend {
     /* Streams, events, spares. Held only for a moment, never across a call of the driver: a fork
@@ -58,7 +59,6 @@ struct ocl_backend {
     char wanted[128]; /* the option `device`; "": none */
     char warmup[160]; /* the option `warmup`; "": none */
     struct ocl_tuning tuning;
-    bool tuned; /* by an option */
 
     const struct ocl_device *device; /* since init */
     uint32_t ordinal;
@@ -70,10 +70,176 @@ struct ocl_backend {
     struct ocl_spare *spares;       /* temporary memory kept for the next call of its stream */
     cb_stream *default_stream;      /* made by init */
     cb_stream *streams;
-    cb_event *events;
+    cb_event *events[OCL_EVENT_LISTS];
+    cb_stream *clearing;      /* internal: fills new buffers with zeroes */
     uint64_t last_handle;     /* no handle is given out twice */
     struct ocl_backend *next; /* all instances of the process, see fork.c */
 };
+
+/* Device memory from a byte offset on. mem is NULL for an operand that touches nothing, and may
+ * then still be given to a kernel, which gets a null pointer. */
+struct ocl_buffer {
+    cl_mem mem;
+    uint64_t offset; /* bytes */
+};
+
+/* ---- library.c ---- */
+
+/* False: there is no OpenCL here, and why. */
+bool ocl_library_load(char *why, size_t size);
+
+/* In the child of a fork; true when the driver was left behind. */
+bool ocl_library_fork(void);
+
+/* Around calls in which a driver may start threads: those are to get none of the host's signals. */
+struct ocl_quiet {
+    sigset_t signals;
+};
+void ocl_quiet_begin(struct ocl_quiet *quiet);
+void ocl_quiet_end(const struct ocl_quiet *quiet);
+
+/* The status for a driver's error code, with code and function in *err. */
+cb_status ocl_fail(cb_error *err, const char *where, const char *function, cl_int code);
+
+/* One line to the host's log. */
+void ocl_log(const struct ocl_backend *ocl, int32_t level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- device.c ---- */
+
+/* Fills the instance's list of devices once; n_devices may be 0 then. setup is locked. */
+cb_status ocl_devices_find(struct ocl_backend *ocl, const char *where, cb_error *err);
+
+/* The ordinal that an option's value names: an ordinal, an id, or a glob on the name; false: none.
+ * setup is locked, and the devices are found. */
+bool ocl_device_named(const struct ocl_backend *ocl, const char *value, uint32_t *ordinal);
+
+/* Checks an ordinal and resolves CB_DEVICE_AUTO. As above. */
+cb_status ocl_device_resolve(const struct ocl_backend *ocl, uint32_t *ordinal, const char *where,
+                             cb_error *err);
+
+/* ---- facts.c ---- */
+cb_status ocl_device_count(void *self, uint32_t *count, cb_error *err);
+cb_status ocl_device_info(void *self, uint32_t ordinal, cb_device_info *out, cb_error *err);
+cb_status ocl_capabilities(void *self, uint32_t ordinal, cb_capabilities *out, cb_error *err);
+cb_status ocl_info(void *self, const char *key, char *buffer, uint64_t *length, cb_error *err);
+
+/* ---- instance.c, options.c ---- */
+cb_status ocl_create(const cb_create_args *args, void **out, cb_error *err);
+void ocl_destroy(void *self);
+cb_status ocl_init(void *self, uint32_t ordinal, cb_error *err);
+cb_status ocl_options_read(struct ocl_backend *ocl, const char *const *options, uint64_t n,
+                           cb_error *err);
+
+/* ---- warmup.c - runs the ops that the option names once, so that their programs are there. ----
+ */
+bool ocl_warmup_valid(const char *ops);
+void ocl_warmup(struct ocl_backend *ocl);
+
+/* ---- fork.c ---- */
+cb_status ocl_fork_register(struct ocl_backend *ocl, cb_error *err);
+void ocl_fork_unregister(struct ocl_backend *ocl);
+cb_status ocl_fork_check(const struct ocl_backend *ocl, const char *where, cb_error *err);
+
+/* ---- memory.c ---- */
+cb_status ocl_alloc(void *self, uint64_t bytes, cb_stream *stream, uint64_t *out, cb_error *err);
+cb_status ocl_free(void *self, uint64_t ptr, cb_stream *stream, cb_error *err);
+cb_status ocl_memory_info(void *self, cb_memory_info *out, cb_error *err);
+void ocl_release(void *ctx, void *memory, void *owner, uint64_t bytes);
+
+/* Device memory within the limit: spares make way for it. host: its content, or NULL. */
+cb_status ocl_memory_take(struct ocl_backend *ocl, uint64_t bytes, const void *host, cl_mem *out,
+                          const char *where, cb_error *err);
+void ocl_memory_give(struct ocl_backend *ocl, cl_mem mem, uint64_t bytes);
+
+/* Temporary memory that a stream has used: the smallest that is large enough, or NULL. */
+cl_mem ocl_spare_take(struct ocl_backend *ocl, const cb_stream *stream, uint64_t *bytes);
+void ocl_spare_keep(struct ocl_backend *ocl, const cb_stream *stream, cl_mem mem, uint64_t bytes);
+/* Gives back those of one stream, or all for NULL; whether there was one. */
+bool ocl_spares_drop(struct ocl_backend *ocl, const cb_stream *stream);
+
+/* ---- copy.c ---- */
+
+/* Enqueues a fill on a locked stream. */
+cl_int ocl_fill(cb_stream *stream, const struct ocl_buffer *buffer, unsigned char value,
+                uint64_t bytes, cl_event *event);
+cb_status ocl_copy_htod(void *self, const cb_copy_htod_args *args, cb_error *err);
+cb_status ocl_copy_dtoh(void *self, const cb_copy_dtoh_args *args, cb_error *err);
+cb_status ocl_copy_dtod(void *self, const cb_copy_dtod_args *args, cb_error *err);
+cb_status ocl_memset(void *self, uint64_t dst, uint32_t value, uint64_t bytes, cb_stream *stream,
+                     cb_error *err);
+
+/* ---- stream.c ----
+ *
+ * A stream is an in-order queue of the driver. Each command also waits for the event of the one
+ * before it, so that a failure skips what is queued behind it and shows in the last event. A handle
+ * is a number that is never given out twice, so that a stale one is found. */
+#define OCL_RECENT      32
+#define OCL_HANDLE_STEP 64
+
+struct ocl_kernel; /* see launch.c */
+
+struct cb_stream {
+    cb_stream *next; /* of the instance, in the order of handles */
+    uint64_t handle;
+    unsigned references;  /* under the instance's lock; one while it is in the list */
+    pthread_mutex_t lock; /* guards what follows, and the order of commands */
+    cl_command_queue queue;
+    struct ocl_command {
+        cl_event event; /* NULL: none */
+        const char *where;
+    } recent[OCL_RECENT]; /* a ring; those that may still fail are remembered to tell who did */
+    uint64_t commands;    /* enqueued since the last report of a failure */
+    uint64_t reports;     /* late errors told */
+    struct ocl_kernel *kernels;
+    uint64_t n_kernels, kernels_room;
+};
+
+/* A handle of this instance; the instance is locked. */
+uint64_t ocl_handle_new(struct ocl_backend *ocl);
+/* CL_COMPLETE, more for work that is not done, less for work that failed. */
+cl_int ocl_event_status(cl_event event);
+cb_status ocl_stream_make(struct ocl_backend *ocl, cb_stream **out, const char *where,
+                          cb_error *err);
+/* Finds a stream (NULL: the default one) and takes a reference. */
+cb_status ocl_stream_acquire(struct ocl_backend *ocl, const cb_stream *handle, cb_stream **out,
+                             const char *where, cb_error *err);
+void ocl_stream_release(struct ocl_backend *ocl, cb_stream *stream);
+/* The late error of a locked stream, told and cleared; CB_OK when there is none. */
+cb_status ocl_stream_late(cb_stream *stream, const char *where, cb_error *err);
+/* What the next command of a locked stream waits for. */
+const cl_event *ocl_stream_tail(const cb_stream *stream, cl_uint *count);
+/* Notes an enqueued command, whose event it takes; code is what the driver's function returned. */
+cb_status ocl_stream_push(cb_stream *stream, const char *function, cl_int code, cl_event event,
+                          const char *where, cb_error *err);
+/* Waits for what is queued on an unlocked stream, and tells its late error. */
+cb_status ocl_stream_finish(cb_stream *stream, const char *where, cb_error *err);
+void ocl_streams_free(struct ocl_backend *ocl);
+
+cb_status ocl_stream_create(void *self, uint32_t flags, cb_stream **out, cb_error *err);
+cb_status ocl_stream_destroy(void *self, cb_stream *stream, cb_error *err);
+cb_status ocl_stream_synchronize(void *self, cb_stream *stream, cb_error *err);
+cb_status ocl_synchronize(void *self, cb_error *err);
+
+/* ---- event.c ---- */
+cb_status ocl_event_create(void *self, uint32_t flags, cb_event **out, cb_error *err);
+cb_status ocl_event_destroy(void *self, cb_event *event, cb_error *err);
+cb_status ocl_event_record(void *self, cb_event *event, cb_stream *stream, cb_error *err);
+cb_status ocl_stream_wait_event(void *self, cb_stream *stream, cb_event *event, cb_error *err);
+cb_status ocl_event_query(void *self, cb_event *event, uint32_t *done, cb_error *err);
+cb_status ocl_event_synchronize(void *self, cb_event *event, cb_error *err);
+cb_status ocl_get_extension(void *self, const char *id, cb_extension *out, cb_error *err);
+void ocl_events_free(struct ocl_backend *ocl);
+
+/* ---- program.c ---- */
+
+#define OCL_OPTIONS_MAX 512
+
+/* A program built with these options; waits where another thread is at it. The text of options is
+ * copied. */
+cb_status ocl_program_get(struct ocl_backend *ocl, const char *name, const char *options,
+                          cl_program *out, const char *where, cb_error *err);
+void ocl_programs_free(struct ocl_backend *ocl);
 
 /* ---- call.c: the frame around every call that needs an initialized instance ----
  *
@@ -89,13 +255,6 @@ struct ocl_backend {
  * waits for the device. Commands run in the order of the calls that enqueue them. */
 #define OCL_OPERANDS_MAX    4
 #define OCL_TEMPORARIES_MAX 8
-
-/* Device memory from a byte offset on. mem is NULL for an operand that touches nothing, and may
- * then still be given to a kernel, which gets a null pointer. */
-struct ocl_buffer {
-    cl_mem mem;
-    uint64_t offset; /* bytes */
-};
 
 struct ocl_call {
     struct ocl_backend *ocl;
@@ -140,8 +299,22 @@ cb_status ocl_call_upload(struct ocl_call *call, const void *host, uint64_t byte
 /* Enqueues a fill with zero bytes. */
 cb_status ocl_call_zero(struct ocl_call *call, const struct ocl_buffer *buffer, uint64_t bytes);
 
+cb_status ocl_call_fill(struct ocl_call *call, const struct ocl_buffer *buffer, unsigned char value,
+                        uint64_t bytes);
+
+/* Enqueues a copy between two ranges that do not overlap. */
+cb_status ocl_call_copy(struct ocl_call *call, const struct ocl_buffer *from,
+                        const struct ocl_buffer *to, uint64_t bytes);
+
+/* Notes a command that was enqueued: ocl_stream_push for the stream of the call. */
+cb_status ocl_call_push(struct ocl_call *call, const char *function, cl_int code, cl_event event);
+
 /* Undoes all of it, whatever was reached, flushes the stream, and returns st. */
 cb_status ocl_call_end(struct ocl_call *call, cb_status st);
+
+/* The same for a call that went well, and waits for what it has enqueued, with the stream unlocked.
+ */
+cb_status ocl_call_end_waiting(struct ocl_call *call);
 
 /* ---- launch.c: one launch of a kernel ----
  *
@@ -188,7 +361,8 @@ void ocl_arg_local(struct ocl_launch *run, uint64_t bytes);
 cb_status ocl_launch(struct ocl_launch *run, unsigned dimensions, const uint64_t *groups,
                      const uint64_t *local);
 
-void ocl_kernels_release(cb_stream *stream);
+/* Gives back the kernels that a stream has used. */
+void ocl_kernels_free(cb_stream *stream);
 
 /* ---- ops/supports.c ---- */
 
