@@ -115,8 +115,8 @@ cb_status ocl_event_create(void *self, uint32_t flags, cb_event **out, cb_error 
     if (event) {
         pthread_mutex_init(&event->lock, NULL);
         event->references = 1;
+        event->handle = ocl_handle_new();
         pthread_mutex_lock(&call.ocl->lock);
-        event->handle = ocl_handle_new(call.ocl);
         cb_event **at = bucket(call.ocl, event->handle);
         event->next = *at;
         *at = event;

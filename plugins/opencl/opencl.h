@@ -72,7 +72,6 @@ struct ocl_backend {
     cb_stream *streams;
     cb_event *events[OCL_EVENT_LISTS];
     cb_stream *clearing;      /* internal: fills new buffers with zeroes */
-    uint64_t last_handle;     /* no handle is given out twice */
     struct ocl_backend *next; /* all instances of the process, see fork.c */
 };
 
@@ -180,7 +179,7 @@ cb_status ocl_memset(void *self, uint64_t dst, uint32_t value, uint64_t bytes, c
 struct ocl_kernel; /* see launch.c */
 
 struct cb_stream {
-    cb_stream *next; /* of the instance, in the order of handles */
+    cb_stream *next; /* of the instance */
     uint64_t handle;
     unsigned references;  /* under the instance's lock; one while it is in the list */
     pthread_mutex_t lock; /* guards what follows, and the order of commands */
@@ -195,8 +194,7 @@ struct cb_stream {
     uint64_t n_kernels, kernels_room;
 };
 
-/* A handle of this instance; the instance is locked. */
-uint64_t ocl_handle_new(struct ocl_backend *ocl);
+uint64_t ocl_handle_new(void);
 /* CL_COMPLETE, more for work that is not done, less for work that failed. */
 cl_int ocl_event_status(cl_event event);
 cb_status ocl_stream_make(struct ocl_backend *ocl, cb_stream **out, const char *where,

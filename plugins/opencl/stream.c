@@ -6,14 +6,14 @@
 /* Handles look like addresses of no process, so that a mix-up with a pointer is found too. */
 #define HANDLE_BASE (UINT64_C(1) << 61)
 
-/* ---- the list; the instance is locked ---- */
-
-uint64_t ocl_handle_new(struct ocl_backend *ocl)
+/* Of the whole process, so that a handle of another instance is found too. */
+uint64_t ocl_handle_new(void)
 {
-    if (!ocl->last_handle)
-        ocl->last_handle = HANDLE_BASE;
-    return ocl->last_handle += OCL_HANDLE_STEP;
+    static atomic_uint_fast64_t last = HANDLE_BASE;
+    return atomic_fetch_add_explicit(&last, OCL_HANDLE_STEP, memory_order_relaxed);
 }
+
+/* ---- the list; the instance is locked ---- */
 
 static cb_stream **find(struct ocl_backend *ocl, uint64_t handle)
 {
@@ -41,9 +41,10 @@ cb_status ocl_stream_acquire(struct ocl_backend *ocl, const cb_stream *handle, c
 static cb_stream *acquire_next(struct ocl_backend *ocl, uint64_t handle)
 {
     pthread_mutex_lock(&ocl->lock);
-    cb_stream *stream = ocl->streams;
-    while (stream && stream->handle <= handle)
-        stream = stream->next;
+    cb_stream *stream = NULL;
+    for (cb_stream *at = ocl->streams; at; at = at->next)
+        if (at->handle > handle && (!stream || at->handle < stream->handle))
+            stream = at;
     if (stream)
         stream->references++;
     pthread_mutex_unlock(&ocl->lock);
@@ -175,12 +176,10 @@ cb_status ocl_stream_make(struct ocl_backend *ocl, cb_stream **out, const char *
     }
     pthread_mutex_init(&stream->lock, NULL);
     stream->references = 1;
+    stream->handle = ocl_handle_new();
     pthread_mutex_lock(&ocl->lock);
-    stream->handle = ocl_handle_new(ocl);
-    cb_stream **at = &ocl->streams;
-    while (*at)
-        at = &(*at)->next;
-    *at = *out = stream;
+    stream->next = ocl->streams;
+    ocl->streams = *out = stream;
     pthread_mutex_unlock(&ocl->lock);
     return CB_OK;
 }
