@@ -152,6 +152,8 @@ static void read_device(struct ocl_device *d, cl_platform_id platform, cl_device
     read_compute(d);
     d->f64 = ask_u64(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
     d->compute_units = ask_u32(id, CL_DEVICE_MAX_COMPUTE_UNITS);
+    d->vector_floats = ask_u32(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+    d->vector_floats = d->vector_floats ? d->vector_floats : 1;
     d->memory = ask_u64(id, CL_DEVICE_GLOBAL_MEM_SIZE);
     d->max_alloc = ask_u64(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     d->local_memory = ask_u64(id, CL_DEVICE_LOCAL_MEM_SIZE);

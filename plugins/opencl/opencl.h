@@ -30,6 +30,7 @@ struct ocl_device {
     bool f64;
     uint32_t memory_kind, features;
     uint32_t compute_units, compute_major, compute_minor, warp_size;
+    uint32_t vector_floats; /* of its widest registers; 1 where it says 0 */
     uint64_t memory, max_alloc, local_memory, group_size; /* bytes, bytes, bytes, work-items */
 };
 

@@ -24,9 +24,10 @@ static struct {
     cl_event held[HELD_MAX]; /* the first fails with late_code, the others waited for it */
     int n_held;
     cl_int late_code;
-    uint64_t fp_lack, fp_lack_once;
+    uint64_t fp_lack, fp_lack_once, fp_claim;
     int no_doubles, no_devices;
-    const char *source;
+    const char *source, *folder;
+    unsigned dumped;
     struct {
         const char *function;
         uint64_t n;
@@ -182,9 +183,33 @@ void driver_lack_once(uint64_t single_fp_config)
     driver.fp_lack_once = single_fp_config;
 }
 
+void driver_claim(uint64_t single_fp_config)
+{
+    driver.fp_claim = single_fp_config;
+}
+
 void driver_break_sources(const char *text)
 {
     driver.source = text;
+}
+
+void driver_dump(const char *folder)
+{
+    driver.folder = folder;
+}
+
+static void dump(const char *suffix, cl_uint n, const char *const *texts)
+{
+    char path[4096];
+    if (!driver.folder)
+        return;
+    snprintf(path, sizeof(path), "%s/%03u.%s", driver.folder, driver.dumped, suffix);
+    FILE *f = fopen(path, "w");
+    if (!f)
+        abort();
+    for (cl_uint i = 0; i < n; i++)
+        fputs(texts[i], f);
+    fclose(f);
 }
 
 void driver_no_devices(void)
@@ -258,9 +283,6 @@ PASS(clRetainEvent, 0, (cl_event event), (event))
 PASS(clWaitForEvents, 0, (cl_uint n, const cl_event *events), (n, events))
 PASS(clFlush, 0, (cl_command_queue queue), (queue))
 PASS(clFinish, 0, (cl_command_queue queue), (queue))
-PASS(clBuildProgram, 1, (cl_program program, cl_uint n, const cl_device_id *ids,
-     const char *options, void (CL_CALLBACK *notify)(cl_program, void *), void *data),
-     (program, n, ids, options, notify, data))
 PASS(clSetKernelArg, 1, (cl_kernel kernel, cl_uint i, size_t size, const void *value),
      (kernel, i, size, value))
 
@@ -313,6 +335,7 @@ PUBLIC cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t size,
     if (!code)
         code = next(id, what, size, out, length);
     if (code == CL_SUCCESS && what == CL_DEVICE_SINGLE_FP_CONFIG && out) {
+        *(cl_device_fp_config *)out |= driver.fp_claim;
         *(cl_device_fp_config *)out &= ~(driver.fp_lack | driver.fp_lack_once);
         driver.fp_lack_once = 0;
     }
@@ -329,9 +352,21 @@ PUBLIC cl_program clCreateProgramWithSource(cl_context context, cl_uint n, const
     *code = enter("clCreateProgramWithSource", 1);
     if (*code)
         return NULL;
+    driver.dumped++;
+    dump("cl", n, texts);
     if (!driver.source || lengths || n > 15)
         return next(context, n, texts, lengths, code);
     memcpy(all, texts, n * sizeof(*texts));
     all[n] = driver.source;
     return next(context, n + 1, all, NULL, code);
+}
+
+PUBLIC cl_int clBuildProgram(cl_program program, cl_uint n, const cl_device_id *ids,
+                             const char *options, void(CL_CALLBACK *notify)(cl_program, void *),
+                             void *data)
+{
+    LOOK_UP(clBuildProgram);
+    const cl_int code = enter("clBuildProgram", 1);
+    dump("options", 1, &options);
+    return code ? code : next(program, n, ids, options, notify, data);
 }

@@ -30,8 +30,15 @@ void driver_lack(uint64_t single_fp_config, int doubles);
 /* The same bits, of the first device that is asked. */
 void driver_lack_once(uint64_t single_fp_config);
 
+/* Adds bits to what devices say of their f32 arithmetic. */
+void driver_claim(uint64_t single_fp_config);
+
 /* From now on the text stands at the end of every program's source. */
 void driver_break_sources(const char *text);
+
+/* From now on each program that is built is written into the folder: 001.cl, and what it was built
+ * with in 001.options. For one thread. */
+void driver_dump(const char *folder);
 
 /* From now on platforms have no device. */
 void driver_no_devices(void);
