@@ -330,10 +330,9 @@ cb_status ocl_call_end_waiting(struct ocl_call *call);
  * with those that hold for all: -cl-std=CL1.2, correctly rounded division and square root, and
  * -DHAVE_F64 where the device has doubles. It is compiled when it is first used with these options.
  *
- * Kernels use get_global_id and get_local_id alone, never get_group_id, get_num_groups or
- * get_global_size: a grid beyond what devices take is cut into several launches that begin at a
- * global offset, a multiple of the local size. The number of a group is get_global_id(d) divided by
- * the local size. */
+ * A grid beyond what devices take is cut into several launches that begin at a global offset, a
+ * multiple of the local size; so the number of a group is GROUP of kernels/common.cl, which counts
+ * it in, and the sizes of the grid are not to be asked for in a kernel. */
 struct ocl_launch {
     struct ocl_call *call;
     cl_kernel kernel;

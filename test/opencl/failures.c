@@ -5,6 +5,7 @@
  * made again. */
 #include "backend.h"
 #include "driver.h"
+#include "compute_backend_plugin.h"
 #include "kit.h"
 
 #include <stdlib.h>
