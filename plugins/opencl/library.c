@@ -93,12 +93,16 @@ static const char *code_name(cl_int code)
     }
 }
 
+bool ocl_is_memory(cl_int code)
+{
+    return code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
+           code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE;
+}
+
 cb_status ocl_fail(cb_error *err, const char *where, const char *function, cl_int code)
 {
-    const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
-                        code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE;
-    const cb_status st = cbc_fail(err, memory ? CB_OUT_OF_MEMORY : CB_DEVICE_ERROR, where,
-                                  "%s: %s (%d)", function, code_name(code), (int)code);
+    const cb_status st = cbc_fail(err, ocl_is_memory(code) ? CB_OUT_OF_MEMORY : CB_DEVICE_ERROR,
+                                  where, "%s: %s (%d)", function, code_name(code), (int)code);
     if (err && err->size >= CB_ERROR_1_0)
         err->native_code = code;
     return st;

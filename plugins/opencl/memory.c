@@ -44,7 +44,7 @@ cb_status ocl_memory_take(struct ocl_backend *ocl, uint64_t bytes, const void *h
     do {
         /* The flag makes the driver read host before it returns; it takes no const pointer. */
         *out = ocl_cl.clCreateBuffer(ocl->context, flags, bytes, (void *)(uintptr_t)host, &code);
-    } while (!*out && ocl_spares_drop(ocl, NULL));
+    } while (!*out && ocl_is_memory(code) && ocl_spares_drop(ocl, NULL));
     if (*out)
         return CB_OK;
     atomic_fetch_sub_explicit(&ocl->allocated, bytes, memory_order_relaxed);

@@ -98,6 +98,9 @@ struct ocl_quiet {
 void ocl_quiet_begin(struct ocl_quiet *quiet);
 void ocl_quiet_end(const struct ocl_quiet *quiet);
 
+/* Whether a driver's error code tells of memory that was not to be had. */
+bool ocl_is_memory(cl_int code);
+
 /* The status for a driver's error code, with code and function in *err. */
 cb_status ocl_fail(cb_error *err, const char *where, const char *function, cl_int code);
 
