@@ -77,6 +77,20 @@ void fetch(const struct share *s, ulong step, __global const ELEM *in, REAL none
             x[v] = v < lanes ? LOAD(in[v]) : none;
 }
 
+/* And back. */
+void keep(const struct share *s, ulong step, const REAL x[W], __global ELEM *out)
+{
+    const uint lanes = lanes_of(s, step);
+    out += s->at + step * s->pitch;
+    if (lanes == W)
+        for (uint v = 0; v < W; v++)
+            out[v] = STORE(x[v]);
+    else
+        for (uint v = 0; v < W; v++)
+            if (v < lanes)
+                out[v] = STORE(x[v]);
+}
+
 #define STEPS(s) ((s).steps + ((s).rest != 0))
 
 /* An item has W lines of one lane each, or one of W lanes. */
@@ -125,12 +139,8 @@ void fold(__local total *t, total x)
 /* An infinite or NaN sum makes lost NaN, and stands for itself. */
 ELEM result(total t, ulong len)
 {
-    REAL x = t.value;
-#if IS_SUM
-    x = isfinite(x) ? x + t.lost : x;
-    x = OP == 3 ? x / (REAL)len : x;
-#endif
-    return STORE(x);
+    const REAL x = IS_SUM && isfinite(t.value) ? t.value + t.lost : t.value;
+    return STORE(OP == 3 ? x / (REAL)len : x);
 }
 
 /* With one split to `out`, else the totals of each, as pairs, to `totals`: [split][output]. */
@@ -200,6 +210,9 @@ reduce_splits(__global const REAL *totals, ulong totals_at, __global ELEM *out, 
 /* ---- softmax. NaN, an infinite maximum and a line of -infinity come out as NaN by themselves: no
  * guard may hide them ---- */
 
+/* An output of 16 bits cannot hold an exponential without rounding it: there it is computed again. */
+#define KEEP (TYPE == CB_F64 || TYPE == CB_F32)
+
 void larger(__local REAL *x, REAL y)
 {
     *x = y > *x ? y : *x;
@@ -241,8 +254,13 @@ softmax(__global const ELEM *in, ulong in_at, __global ELEM *out, ulong out_at, 
 
     for (ulong step = 0; step < STEPS(s); step++) {
         fetch(&s, step, in + in_at, -INFINITY, x);
-        for (uint v = 0; v < W; v++)
-            sum[v] += exp_of(x[v] - max[v]);
+        for (uint v = 0; v < W; v++) {
+            x[v] = exp_of(x[v] - max[v]);
+            sum[v] += x[v];
+        }
+#if KEEP
+        keep(&s, step, x, out + out_at);
+#endif
     }
     for (uint line = 0; line < LINES; line++) {
         REAL t = sum[line];
@@ -255,18 +273,14 @@ softmax(__global const ELEM *in, ulong in_at, __global ELEM *out, ulong out_at, 
         sum[v] = 1 / all[(COLUMNS ? v : 0) * ITEMS + first];
 
     for (ulong step = 0; step < STEPS(s); step++) {
-        const uint lanes = lanes_of(&s, step);
-        __global ELEM *to = out + out_at + s.at + step * s.pitch;
+#if KEEP
+        fetch(&s, step, out + out_at, 0, x);
+#else
         fetch(&s, step, in + in_at, -INFINITY, x);
+#endif
         for (uint v = 0; v < W; v++)
-            x[v] = exp_of(x[v] - max[v]) * sum[v];
-        if (lanes == W)
-            for (uint v = 0; v < W; v++)
-                to[v] = STORE(x[v]);
-        else
-            for (uint v = 0; v < W; v++)
-                if (v < lanes)
-                    to[v] = STORE(x[v]);
+            x[v] = (KEEP ? x[v] : exp_of(x[v] - max[v])) * sum[v];
+        keep(&s, step, x, out + out_at);
     }
 }
 #endif

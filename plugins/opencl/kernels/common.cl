@@ -10,7 +10,7 @@
 #define JOIN(a, b)  JOIN_(a, b)
 
 /* The number of the group, over all launches that a grid is cut into. */
-#define GROUP (get_global_offset(0) / get_local_size(0) + get_group_id(0))
+#define GROUP ((get_global_id(0) - get_local_id(0)) / get_local_size(0))
 
 /* ---- Element types: 16-bit ones are rounded to nearest, ties to even; a NaN becomes the quiet one
  * of its sign ---- */

@@ -63,9 +63,7 @@ void place_taps(__local places *at, const geometry *g, ulong first, ulong channe
         at->tap_y[i] = tap < g->taps ? y : none;
         at->tap_x[i] = x;
         at->tap_at[i] = channel * (ulong)g->source_h * (ulong)g->source_w;
-#if MODE == BACKWARD_DATA
-        at->b_at[i] = channel * channel_b + place;
-#endif
+        at->b_at[i] = MODE == BACKWARD_DATA ? channel * channel_b + place : 0;
     }
 }
 
@@ -75,7 +73,8 @@ bool find(__local const places *at, const geometry *g, uint pixel, uint tap, ulo
 #if MODE == BACKWARD_DATA
     const POSITION up = at->pixel_y[pixel] - at->tap_y[tap];
     const POSITION left = at->pixel_x[pixel] - at->tap_x[tap];
-    const POSITION y = up / g->stride_h, x = left / g->stride_w;
+    const POSITION y = g->stride_h == 1 ? up : up / g->stride_h;
+    const POSITION x = g->stride_w == 1 ? left : left / g->stride_w;
     const bool whole = y * g->stride_h == up && x * g->stride_w == left;
 #else
     const POSITION up = at->pixel_y[pixel] + at->tap_y[tap], y = up;
@@ -152,27 +151,26 @@ conv2d(__global const REAL *source, ulong source_at, __global const REAL *other,
     if (get_local_id(0) == 0)
         infinite_seen = 0;
 #if MODE == BACKWARD_FILTER
+    const ulong images = n, size_k = g.pixels;
     place_taps(&at, &g, i0, 0);
-    for (ulong i = 0; i < n; i++) {
-        for (ulong p0 = 0; p0 < g.pixels; p0 += BK) {
-            const uint depth = min(g.pixels - p0, (ulong)BK);
-            place_pixels(&at, &g, p0);
-            barrier(CLK_LOCAL_MEM_FENCE);
-            gather(tile_a, &at, &g, source + inputs + i * c * h * w);
-            MOVE(tile_b, BN, BK, BK, 1, other + outputs + (i * k + j0) * p * q + p0, p * q, cols,
-                 depth, NOTE)
 #else
+    const ulong images = min(n, (ulong)1), size_k = g.taps;
     place_pixels(&at, &g, i0);
-    {
-        for (ulong p0 = 0; p0 < g.taps; p0 += BK) {
-            const uint depth = min(g.taps - p0, (ulong)BK);
+#endif
+    for (ulong i = 0; i < images; i++)
+        for (ulong p0 = 0; p0 < size_k; p0 += BK) {
+            const uint depth = min(size_k - p0, (ulong)BK);
+#if MODE == BACKWARD_FILTER
+            place_pixels(&at, &g, p0);
+#else
             place_taps(&at, &g, p0, c_group * area);
+#endif
             barrier(CLK_LOCAL_MEM_FENCE);
 #if MODE == FORWARD
             gather(tile_a, &at, &g, source + inputs);
-            MOVE(tile_b, BN, BK, BK, 1, other + filters + j0 * g.taps + p0, g.taps, cols, depth,
+            MOVE(tile_b, BN, BK, BK, 1, other + filters + j0 * size_k + p0, size_k, cols, depth,
                  NOTE)
-#else
+#elif MODE == BACKWARD_DATA
             gather(tile_a, &at, &g, source + outputs);
             for (uint e = get_local_id(0); e < BN * BK; e += ITEMS) {
                 const uint channel = e / BK, tap = e % BK;
@@ -180,7 +178,10 @@ conv2d(__global const REAL *source, ulong source_at, __global const REAL *other,
                 const ulong place = filters + (j0 + channel) * area + at.b_at[tap];
                 tile_b[e] = exists ? NOTE(other[place]) : 0;
             }
-#endif
+#else
+            gather(tile_a, &at, &g, source + inputs + i * c * h * w);
+            MOVE(tile_b, BN, BK, BK, 1, other + outputs + (i * k + j0) * size_k + p0, size_k, cols,
+                 depth, NOTE)
 #endif
             if (infinite)
                 atomic_or(&infinite_seen, 1u);
@@ -210,7 +211,6 @@ conv2d(__global const REAL *source, ulong source_at, __global const REAL *other,
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-    }
 
 #if MODE == FORWARD
     target += target_at + outputs + j0 * size_m + i0;
