@@ -36,16 +36,15 @@ REAL weigh(__local REAL *row, uint seen, REAL *max)
 }
 
 /* Keys that a query sees, aligned to the lower right. */
-ulong keys_seen(ulong query, ulong seq_q, ulong seq_kv, uint causal)
+long keys_seen(long query, long seq_q, long seq_kv, uint causal)
 {
-    const ulong end = query + 1 + seq_kv;
-    return !causal ? seq_kv : end > seq_q ? end - seq_q : 0;
+    return causal ? max(query + 1 + seq_kv - seq_q, 0L) : seq_kv;
 }
 
-/* Of those, the ones below a tile's end, counted from its first key on. */
-uint seen_of_tile(ulong seen, ulong first, uint keys)
+/* Of those, the ones of a tile of so many keys, counted from its first one on. */
+uint seen_of_tile(long seen, long first, uint keys)
 {
-    return seen > first ? min(seen - first, (ulong)keys) : 0;
+    return clamp(seen - first, 0L, (long)keys);
 }
 
 #define SEEN(j) keys_seen(q0 + (j), seq_q, seq_kv, causal)
@@ -62,7 +61,7 @@ attention(__global const REAL *q, ulong q_at, __global const REAL *k, ulong k_at
     const ulong head = GROUP / tiles_d / tiles_q;
     const ulong kv_head = head / heads * kv_heads + head % heads / (heads / kv_heads);
     const uint width = min(dim - d0, (ulong)BM), queries = min(seq_q - q0, (ulong)BN);
-    const ulong end = SEEN(queries - 1);
+    const long end = SEEN(queries - 1);
     REALV acc[WN][MV], score[WN][MV];
 
     q += q_at + (head * seq_q + q0) * dim;
@@ -76,8 +75,8 @@ attention(__global const REAL *q, ulong q_at, __global const REAL *k, ulong k_at
         sum_of[j] = 0;
     }
 
-    for (ulong first = 0; first < end; first += BM) {
-        const uint keys = min(end - first, (ulong)BM);
+    for (long first = 0; first < end; first += BM) {
+        const uint keys = min(end - first, (long)BM);
         FOR_ACC(x, y)
             score[x][y] = 0;
         for (ulong p0 = 0; p0 < dim; p0 += BK) {
