@@ -345,7 +345,7 @@ static void keep_log(void *ctx, int32_t level, const char *text)
 {
     (void)ctx;
     assert_null(strchr(text, '\n'));
-    if (level == CB_LOG_ERROR) {
+    if (level <= CB_LOG_WARNING) {
         cb_text_append(logged, sizeof(logged), text);
         cb_text_append(logged, sizeof(logged), "\n");
     }
@@ -413,6 +413,50 @@ static void a_program_is_built_once_for_all_streams(void **state)
     w.be.api->destroy(w.be.self);
 }
 
+static void what_warmup_has_run_is_not_built_again(void **state)
+{
+    static const char *const option[] = { "warmup=softmax,gemm" };
+    cb_create_args args;
+    cb_error err = test_error();
+    struct world w = { .be = { table(), NULL }, .op = CB_OP_GEMM };
+    (void)state;
+    cb_create_args_init(&args);
+    args.options = option;
+    args.n_options = 1;
+    TEST_OK(w.be.api->create(&args, &w.be.self, &err), &err);
+    const uint64_t none = driver_calls("clBuildProgram");
+    TEST_OK(w.be.api->init(w.be.self, 0, &err), &err);
+    const uint64_t built = driver_calls("clBuildProgram");
+    assert_true(built > none);
+    TEST_OK(step_op(&w, &err), &err);
+    assert_int_equal(driver_calls("clBuildProgram"), built);
+    w.op = CB_OP_UNARY;
+    TEST_OK(step_op(&w, &err), &err);
+    assert_true(driver_calls("clBuildProgram") > built);
+    w.be.api->destroy(w.be.self);
+}
+
+/* The op will say what is wrong; init has done its part. */
+static void a_warmup_that_fails_is_logged(void **state)
+{
+    static const char *const option[] = { "warmup=softmax" };
+    const cb_host host = { CB_ARGS(cb_host), .log = keep_log };
+    cb_create_args args;
+    cb_error err = test_error();
+    cb_backend be = { table(), NULL };
+    (void)state;
+    cb_create_args_init(&args);
+    args.options = option;
+    args.n_options = 1;
+    args.host = &host;
+    logged[0] = 0;
+    TEST_OK(be.api->create(&args, &be.self, &err), &err);
+    driver_break_sources("#error moonbeam\n");
+    TEST_OK(be.api->init(be.self, 0, &err), &err);
+    assert_non_null(strstr(logged, "opencl: warmup: softmax: program"));
+    be.api->destroy(be.self);
+}
+
 static int reset(void **state)
 {
     (void)state;
@@ -430,6 +474,8 @@ int main(void)
         TEST(a_program_that_does_not_build_says_what_the_compiler_said),
         TEST(a_build_without_memory_may_be_tried_again),
         TEST(a_program_is_built_once_for_all_streams),
+        TEST(what_warmup_has_run_is_not_built_again),
+        TEST(a_warmup_that_fails_is_logged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

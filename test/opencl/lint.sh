@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: lint.sh PROGRAM ARGUMENT...
 # PROGRAM writes OpenCL programs into the folder that is its last argument; this judges them as
-# OpenCL C 1.2 with all warnings, and makes PTX of them, where clang and libclc are installed. TAP.
+# OpenCL C 1.2 with all warnings, and makes PTX of one for each source and type, where clang and
+# libclc are installed. TAP.
 set -u
 clang=$(command -v clang-14 || command -v clang)
 libclc=/usr/lib/clc/nvptx64--nvidiacl.bc
@@ -45,16 +46,23 @@ ptx()
     # shellcheck disable=SC2046
     "$clang" -x cl -cl-std=CL1.2 -cl-no-stdinc -I/usr/include -include clc/clc.h \
         -target nvptx64-nvidia-cuda -Xclang -target-cpu -Xclang sm_70 \
-        -Xclang -mlink-builtin-bitcode -Xclang "$libclc" -Wno-linker-warnings -w -O3 -S \
+        -Xclang -mlink-builtin-bitcode -Xclang "$libclc" -Wno-linker-warnings -w -O1 -S \
         $(defines_of "$2") "$1" -o "$tmp/ptx" >"$tmp/said" 2>&1 &&
         ! grep '^\.extern \.func' "$tmp/ptx" >"$tmp/said"
 }
 
+# What PTX is made of only once: options that choose among like kernels.
+kind_of() { echo "$1" | sed 's/-D\(OP\|TRANS_[AB]\|COLUMNS\|SCATTER\)=[0-9]*//g'; }
+
+kinds=
 for file in "$tmp"/*.cl; do
     options=${file%.cl}.options
     name="$(sed -n 's/^#line 1 "\(.*\)\.cl"$/\1/p' "$file" | tail -n 1) $(defines_of "$options" | tr '\n' ' ')"
     lint "$file" "$options"
     verdict $? "lint of $name"
+    kind=$(kind_of "$name" | tr -d ' ')
+    case $kinds in *" $kind "*) continue ;; esac
+    kinds="$kinds $kind "
     if [ -e "$libclc" ]; then
         ptx "$file" "$options"
         verdict $? "PTX of $name"
