@@ -3,17 +3,38 @@
  * image, or of all) with one that another operand is. */
 #include "ops.h"
 
-unsigned ocl_conv2d_written(uint32_t op)
+/* Below this, kernels number places by int; see NOWHERE in kernels/conv2d.cl. */
+#define NEAR (UINT64_C(1) << 29)
+
+/* Which operand the op writes. */
+static unsigned written_by(uint32_t op)
 {
     return op == CB_OP_CONV2D_FORWARD ? 2 : op == CB_OP_CONV2D_BACKWARD_DATA ? 0 : 1;
 }
 
-/* Places in a padded image, and taps off it, are numbers of this type in kernels. */
-static const char *position_type(const struct cbc_conv2d *g)
+/* A bound on how far places in a padded image, and taps off it, are apart. */
+static uint64_t reach_of(uint64_t extent, uint64_t pad, uint64_t outputs, uint64_t stride,
+                         uint64_t taps, uint64_t dilation)
 {
-    const uint64_t rows = g->h + g->pad_top + g->p * g->stride_h + g->r * g->dilation_h;
-    const uint64_t columns = g->w + g->pad_left + g->q * g->stride_w + g->s * g->dilation_w;
-    return rows < INT32_MAX && columns < INT32_MAX ? "int" : "long";
+    uint64_t reach = extent;
+    return __builtin_add_overflow(reach, pad, &reach) ||
+                   __builtin_add_overflow(reach, (outputs - 1) * stride, &reach) ||
+                   __builtin_add_overflow(reach, (taps - 1) * dilation, &reach)
+               ? UINT64_MAX
+               : reach;
+}
+
+uint64_t ocl_conv2d_reach(const struct cbc_conv2d *g)
+{
+    const uint64_t rows = reach_of(g->h, g->pad_top, g->p, g->stride_h, g->r, g->dilation_h);
+    const uint64_t columns = reach_of(g->w, g->pad_left, g->q, g->stride_w, g->s, g->dilation_w);
+    return rows > columns ? rows : columns;
+}
+
+/* A stride or dilation that is beyond every place leads to none, as all such do. */
+static uint64_t within(uint64_t step, uint64_t limit)
+{
+    return step < limit ? step : limit;
 }
 
 static cb_status launch(struct ocl_call *call, uint32_t op, const struct cbc_conv2d *g)
@@ -26,14 +47,29 @@ static cb_status launch(struct ocl_call *call, uint32_t op, const struct cbc_con
     const uint64_t n[3] = { filters, g->c_group, filters };
     const uint64_t images = op == CB_OP_CONV2D_BACKWARD_FILTER ? 1 : g->n;
     const uint64_t groups = ocl_divide_up(m[mode], t.m) * ocl_divide_up(n[mode], t.n) * g->groups;
-    const uint64_t sizes[] = { g->n,        g->c,        g->h,          g->w,          g->k,
-                               g->c_group,  g->r,        g->s,          g->p,          g->q,
-                               g->stride_h, g->stride_w, g->dilation_h, g->dilation_w, g->pad_top,
-                               g->pad_left, g->groups };
+    const bool near = ocl_conv2d_reach(g) < NEAR;
+    const uint64_t limit = near ? NEAR : OCL_CONV2D_FAR;
+    const uint64_t sizes[] = { g->n,
+                               g->c,
+                               g->h,
+                               g->w,
+                               g->k,
+                               g->c_group,
+                               g->r,
+                               g->s,
+                               g->p,
+                               g->q,
+                               within(g->stride_h, limit),
+                               within(g->stride_w, limit),
+                               within(g->dilation_h, limit),
+                               within(g->dilation_w, limit),
+                               g->pad_top,
+                               g->pad_left,
+                               g->groups };
     struct ocl_launch run;
     ocl_launch_begin(&run, call, "conv2d", "conv2d",
                      "-DTYPE=%u -DMODE=%u -DPOSITION=%s " OCL_TILE_OPTIONS, (unsigned)CB_F32, mode,
-                     position_type(g), OCL_TILE_VALUES(t));
+                     near ? "int" : "long", OCL_TILE_VALUES(t));
     for (int i = 0; i < 3; i++)
         ocl_arg_buffer(&run, &call->buffers[order[mode][i]], sizeof(float));
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
@@ -43,7 +79,7 @@ static cb_status launch(struct ocl_call *call, uint32_t op, const struct cbc_con
 
 static cb_status compute(struct ocl_call *call, uint32_t op, const struct cbc_conv2d *g)
 {
-    const unsigned written = ocl_conv2d_written(op);
+    const unsigned written = written_by(op);
     if (!call->buffers[written].mem)
         return CB_OK;
     if (!call->buffers[0].mem || !call->buffers[1].mem || !call->buffers[2].mem) /* empty sums */

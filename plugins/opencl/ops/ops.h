@@ -43,7 +43,8 @@ struct ocl_walk {
 struct ocl_walk ocl_walk(const struct ocl_device *device, const struct cbc_axis *g, bool may_split);
 uint64_t ocl_reduce_temporary(const struct ocl_device *device, const struct cbc_axis *g);
 
-/* Which operand a convolution writes. */
-unsigned ocl_conv2d_written(uint32_t op);
+/* How far apart places in its padded image are; kernels cannot tell those from here on. */
+uint64_t ocl_conv2d_reach(const struct cbc_conv2d *g);
+#define OCL_CONV2D_FAR (UINT64_C(1) << 61)
 
 #endif

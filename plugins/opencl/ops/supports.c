@@ -23,6 +23,12 @@ static bool is_gemm(uint32_t op)
     return op == CB_OP_GEMM || op == CB_OP_GEMM_MIXED_PRECISION || op == CB_OP_BATCHED_GEMM;
 }
 
+static bool is_conv2d(uint32_t op)
+{
+    return op == CB_OP_CONV2D_FORWARD || op == CB_OP_CONV2D_BACKWARD_DATA ||
+           op == CB_OP_CONV2D_BACKWARD_FILTER;
+}
+
 cb_status ocl_can(const struct ocl_backend *ocl, uint32_t op, const void *any, cb_error *err)
 {
     const struct ocl_device *d = ocl->device;
@@ -36,6 +42,8 @@ cb_status ocl_can(const struct ocl_backend *ocl, uint32_t op, const void *any, c
                                "%.100s has groups of at most %llu work-items, and %d "
                                "are needed",
                                d->name, (unsigned long long)d->group_size, OCL_GROUP);
+    if (is_conv2d(op) && ocl_conv2d_reach(any) >= OCL_CONV2D_FAR)
+        return cbc_unsupported(err, where, "the padded image spans more than 2^61 places");
     if (!is_gemm(op))
         return CB_OK;
     const struct ocl_tile t = ocl_gemm_tile(ocl, dtype);
