@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* O := softmax(scale * Q K^T) V. A group has BN queries of one head and BM elements of head_dim, and
- * sees BM keys at a time: their scores become weights relative to the largest score so far, and what
- * was summed before is scaled to it. Options: TYPE and the tile. */
+/* O := softmax(scale * Q K^T) V. A group has BN queries of one head and BM elements of head_dim,
+ * and sees BM keys at a time: their scores become weights relative to the largest score so far, and
+ * what was summed before is scaled to it. Options: TYPE and the tile. */
 
 /* Weights relative to an infinite or NaN largest score come out as NaN by themselves. One of
  * -infinity, when all scores so far are that, gives 0. */

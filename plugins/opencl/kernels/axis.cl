@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce and softmax: element (o, a, i) of the input lies at (o * len + a) * inner + i.
  *
- * A group has 64 items. A line is what one item walks along the axis: W elements side by side, which
- * are of the axis itself where inner is 1 (COLUMNS 0), else of W columns (COLUMNS 1). `parts`, a power
- * of two, items share a line; where lines are few and long, `splits` groups do too. Every sum is taken
+ * A group has 64 items. A line is what one item walks along the axis: W elements side by side, of
+ * the axis itself where inner is 1 (COLUMNS 0), else of W columns (COLUMNS 1). `parts`, a power of
+ * two, items share a line; where lines are few and long, `splits` groups do too. Every sum is taken
  * in an order that these numbers fix.
  *
- * Options: TYPE, OP (reduce alone), COLUMNS, W, and IN_A_ROW: whether a part's elements lie in a row,
- * or else alternate with those of the other parts. */
+ * Options: TYPE, OP (reduce alone), COLUMNS, W, and IN_A_ROW: whether a part's elements lie in a
+ * row, or else alternate with those of the other parts. */
 #define ITEMS 64
 
 struct share {
@@ -210,7 +210,8 @@ reduce_splits(__global const REAL *totals, ulong totals_at, __global ELEM *out, 
 /* ---- softmax. NaN, an infinite maximum and a line of -infinity come out as NaN by themselves: no
  * guard may hide them ---- */
 
-/* An output of 16 bits cannot hold an exponential without rounding it: there it is computed again. */
+/* An output of 16 bits cannot hold an exponential without rounding it: there it is computed again.
+ */
 #define KEEP (TYPE == CB_F64 || TYPE == CB_F32)
 
 void larger(__local REAL *x, REAL y)

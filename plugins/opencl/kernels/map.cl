@@ -42,7 +42,8 @@ REAL binary_of(REAL x, REAL y)
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void
-unary(__global const ELEM *in, ulong in_at, __global ELEM *out, ulong out_at, ulong n, ulong per_item)
+unary(__global const ELEM *in, ulong in_at, __global ELEM *out, ulong out_at, ulong n,
+      ulong per_item)
 {
     const ulong first = FIRST;
     const ulong count = first < n ? min((n - first + STEP - 1) / STEP, per_item) : 0;
