@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 . scripts/packages.sh
 need gcc g++ libc6-dev clang libclang-rt-14-dev meson ninja-build pkg-config python3 \
     libcmocka-dev libblas-test binutils util-linux cmake make python3-numpy mandoc locales \
-    libxml2-utils abigail-tools zsh fish
+    libxml2-utils abigail-tools zsh fish qemu-user opencl-headers ocl-icd-opencl-dev \
+    pocl-opencl-icd oclgrind libclc-14 libclc-14-dev
 
 build() { # NAME COMPILER OPTION...
     name=$1 compiler=$2
