@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin under test against the contract: each group of the self-test is one test. Arguments:
- * "full" for the long run, and options of the plugin. kernels=NAME skips everything where the plugin
- * takes other kernels than these, as it does on a machine that lacks their instructions. */
+ * "full" for the long run, and options of the plugin. kernels=NAME skips everything where the
+ * plugin takes other kernels than these, as it does on a machine that lacks their instructions. */
 #include "backend.h"
 #include "selftest.h"
 
@@ -21,6 +21,7 @@ struct outcome {
 
 static uint32_t mode = CB_SELFTEST_QUICK;
 static const char *plugin_options[OPTIONS_MAX + 1];
+static uint64_t n_plugin_options;
 static char why_not[128]; /* all is skipped, when it says something */
 
 static void report(void *ctx, const cb_selftest_result *result)
@@ -47,6 +48,8 @@ static void group_obeys_the_contract(void **state)
     snprintf(filter, sizeof(filter), "%s*", name);
     options.mode = mode;
     options.filter = filter;
+    options.create_options = plugin_options;
+    options.n_create_options = n_plugin_options;
     options.report = report;
     options.ctx = &out;
 
@@ -76,12 +79,12 @@ int main(int argc, char **argv)
     static char names[GROUPS_MAX][CB_SELFTEST_NAME_MAX];
     static struct CMUnitTest tests[GROUPS_MAX];
     size_t n = 0;
-    for (int i = 1, options = 0; i < argc; i++)
+    for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "full"))
             mode = CB_SELFTEST_FULL;
-        else if (options < OPTIONS_MAX)
-            plugin_options[options++] = argv[i];
-    for (int i = 0; plugin_options[i]; i++)
+        else if (n_plugin_options < OPTIONS_MAX)
+            plugin_options[n_plugin_options++] = argv[i];
+    for (uint64_t i = 0; i < n_plugin_options; i++)
         if (!strncmp(plugin_options[i], "kernels=", 8))
             check_kernels(plugin_options[i] + 8);
     for (; n < GROUPS_MAX && cb_selftest_group(n, names[n]); n++)

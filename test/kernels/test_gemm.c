@@ -417,12 +417,11 @@ static void gemm_keeps_a_single_subnormal_operand_among_others(void **state)
 /* Large enough that all threads work, in every path; one so large that it may pass the caches. */
 static void gemm_gives_the_same_bits_on_one_thread_and_three_and_at_any_address(void **state)
 {
-    static const uint64_t sizes[][4] = { { 1, 3000, 200, 1 },   { 3000, 1, 200, 1 },
-                                         { 100, 90, 120, 30 },  { 300, 290, 500, 1 },
-                                         { 40, 2000, 800, 1 },  { 2000, 40, 800, 1 },
-                                         { 1024, 1032, 20, 1 }, { 140, 150, 160, 20 },
-                                         { 3000, 5, 300, 1 },   { 7, 3000, 300, 1 },
-                                         { 200, 300, 5000, 1 } };
+    static const uint64_t sizes[][4] = {
+        { 1, 3000, 200, 1 },  { 3000, 1, 200, 1 },  { 100, 90, 120, 30 },  { 300, 290, 500, 1 },
+        { 40, 2000, 800, 1 }, { 2000, 40, 800, 1 }, { 1024, 1032, 20, 1 }, { 140, 150, 160, 20 },
+        { 3000, 5, 300, 1 },  { 7, 3000, 300, 1 },  { 200, 300, 5000, 1 }
+    };
     const struct cpu_kernels kernels = kit_kernels(state);
     for (uint64_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
         for (uint64_t v = 0; v < KINDS; v++) {
