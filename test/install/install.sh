@@ -88,7 +88,10 @@ files_are_where_a_packager_expects_them()
 {
     (cd "$root" && find . ! -type d) | sed 's/^\.//' | sort >"$tmp/found"
     version=$(sed -n 's/^Version: //p' "$root$libdir/pkgconfig/compute-backend.pc")
-    sort >"$tmp/wanted" <<END
+    opencl= # where its headers were there
+    [ ! -e "$build/plugins/opencl/libcb_opencl.so" ] ||
+        opencl=$libdir/compute-backend/libcb_opencl.so
+    sort <<END | sed '/^$/d' >"$tmp/wanted"
 $bindir/cb
 $includedir/compute-backend/cb_selftest.h
 $includedir/compute-backend/cb_loader.h
@@ -96,6 +99,7 @@ $includedir/compute-backend/compute_backend.h
 $includedir/compute-backend/compute_backend_plugin.h
 $libdir/compute-backend/libcb_cpu.so
 $libdir/compute-backend/libcb_null.so
+$opencl
 $libdir/libcb_loader.a
 $libdir/libcb_loader.so
 $libdir/libcb_loader.so.0
