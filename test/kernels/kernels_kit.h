@@ -12,6 +12,16 @@
 
 #include "dispatch/kernels.h"
 
+/* Loops over what is independent go in such steps: a sanitizer sees in a third of the cases what it
+ * would in all, and takes as many times longer. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KIT_STEP 3
+#elif defined(__has_feature)
+#define KIT_STEP (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ? 3 : 1)
+#else
+#define KIT_STEP 1
+#endif
+
 /* Runs n tests on every rung, as RUNG_name. The exit status of main. */
 int kit_run(const char *family, const struct CMUnitTest *tests, uint64_t n);
 
