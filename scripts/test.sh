@@ -35,7 +35,7 @@ run() { # NAME TEST...
     meson test -C "build/$name" --no-rebuild --print-errorlogs -t 4 "$@" >&2 || true
 }
 run plain
-run asan --no-suite docs # they are about what is installed
+run asan --no-suite docs # they do not run what is built
 run clang kernels_amx kernels_attention kernels_conv2d kernels_map kernels_softmax 'conformance reference' \
     'conformance avx2' 'conformance avx512' 'conformance amx' golden onnx 'cpu queue' 'cpu streams' 'cpu team'
 exec python3 scripts/count_tests.py build/plain build/clang build/asan
