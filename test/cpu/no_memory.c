@@ -8,7 +8,6 @@
 #include <setjmp.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -16,85 +15,16 @@
 #include <cmocka.h>
 
 #include "kit.h"
+#include "starve.h"
 
 extern cb_status cb_plugin_entry_cpu(cb_negotiation *negotiation);
 
-/* ---- the allocator, under -Wl,--wrap ---- */
-
-static atomic_long countdown; /* the allocation that fails; 0: none */
-static atomic_int failed;
-static atomic_long live; /* blocks */
 static atomic_int no_threads;
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-int __real_posix_memalign(void **out, size_t alignment, size_t size);
-void __real_free(void *block);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-int __wrap_posix_memalign(void **out, size_t alignment, size_t size);
-void __wrap_free(void *block);
 int __real_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*run)(void *),
                           void *arg);
 int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*run)(void *),
                           void *arg);
-
-static int must_fail(void)
-{
-    long left = atomic_load(&countdown);
-    while (left > 0 && !atomic_compare_exchange_weak(&countdown, &left, left - 1))
-        continue;
-    if (left != 1)
-        return 0;
-    failed = 1;
-    return 1;
-}
-
-static void *counted(void *block)
-{
-    live += block != NULL;
-    return block;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return must_fail() ? NULL : counted(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return must_fail() ? NULL : counted(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    if (must_fail())
-        return NULL;
-    void *block = __real_realloc(old, size);
-    return old ? block : counted(block);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    return must_fail() ? NULL : counted(__real_aligned_alloc(alignment, size));
-}
-
-int __wrap_posix_memalign(void **out, size_t alignment, size_t size)
-{
-    const int status = must_fail() ? 12 : __real_posix_memalign(out, alignment, size);
-    live += status == 0;
-    return status;
-}
-
-void __wrap_free(void *block)
-{
-    live -= block != NULL;
-    __real_free(block);
-}
 
 int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*run)(void *),
                           void *arg)
@@ -282,9 +212,9 @@ static void make(struct world *w, cb_status (*step)(struct world *, cb_error *))
 {
     cb_error err;
     cb_error_init(&err);
-    failed = 0;
+    starved = 0;
     cb_status status = step(w, &err);
-    if (failed) {
+    if (starved) {
         assert_int_equal(status, CB_OUT_OF_MEMORY);
         assert_int_equal(err.code, CB_OUT_OF_MEMORY);
         assert_true(err.where[0] && err.msg[0] && memchr(err.msg, 0, sizeof(err.msg)));
@@ -299,8 +229,8 @@ static void make(struct world *w, cb_status (*step)(struct world *, cb_error *))
 static int run_script(const compute_backend_v1 *api, long n)
 {
     struct world w = { .be = { api, NULL } };
-    live = 0;
-    countdown = n;
+    live_blocks = 0;
+    starve_at = n;
     make(&w, step_create);
     make(&w, step_init);
     make(&w, step_stream);
@@ -319,9 +249,9 @@ static int run_script(const compute_backend_v1 *api, long n)
     make(&w, step_info);
     make(&w, step_free_many);
     api->destroy(w.be.self);
-    const int reached = countdown == 0;
-    countdown = 0;
-    assert_int_equal(live, 0);
+    const int reached = starve_at == 0;
+    starve_at = 0;
+    assert_int_equal(live_blocks, 0);
     return reached;
 }
 
@@ -348,18 +278,18 @@ static void destroy_frees_all_that_the_host_left(void **state)
 {
     struct world w = { .be = { table(), NULL } };
     (void)state;
-    live = 0;
+    live_blocks = 0;
     make(&w, step_create);
     make(&w, step_init);
-    const long instance = live;
+    const long instance = live_blocks;
     make(&w, step_stream);
     make(&w, step_event);
     make(&w, step_many);
     make(&w, step_import);
     make(&w, step_map);
-    assert_true(live > instance + MANY);
+    assert_true(live_blocks > instance + MANY);
     w.be.api->destroy(w.be.self);
-    assert_int_equal(live, 0);
+    assert_int_equal(live_blocks, 0);
 }
 
 static void a_failed_create_leaves_out_untouched(void **state)
@@ -369,12 +299,12 @@ static void a_failed_create_leaves_out_untouched(void **state)
     (void)state;
     for (long n = 1;; n++) {
         void *self = &args;
-        live = 0;
-        failed = 0;
-        countdown = n;
+        live_blocks = 0;
+        starved = 0;
+        starve_at = n;
         const cb_status status = table()->create(&args, &self, NULL);
-        countdown = 0;
-        if (!failed) {
+        starve_at = 0;
+        if (!starved) {
             assert_int_equal(status, CB_OK);
             table()->destroy(self);
             assert_true(n > 1);
@@ -382,7 +312,7 @@ static void a_failed_create_leaves_out_untouched(void **state)
         }
         assert_int_equal(status, CB_OUT_OF_MEMORY);
         assert_ptr_equal(self, &args);
-        assert_int_equal(live, 0);
+        assert_int_equal(live_blocks, 0);
     }
 }
 
@@ -391,10 +321,10 @@ static void a_stream_without_a_thread_is_out_of_memory_and_works_later(void **st
     struct world w = { .be = { table(), NULL } };
     cb_error err;
     (void)state;
-    live = 0;
+    live_blocks = 0;
     make(&w, step_create);
     make(&w, step_init);
-    const long before = live;
+    const long before = live_blocks;
     cb_error_init(&err);
     no_threads = 1;
     const cb_status status = step_stream(&w, &err);
@@ -403,10 +333,10 @@ static void a_stream_without_a_thread_is_out_of_memory_and_works_later(void **st
     assert_string_equal(err.where, "stream_create");
     assert_non_null(strstr(err.msg, "thread"));
     assert_null(w.stream);
-    assert_int_equal(live, before);
+    assert_int_equal(live_blocks, before);
     make(&w, step_stream);
     w.be.api->destroy(w.be.self);
-    assert_int_equal(live, 0);
+    assert_int_equal(live_blocks, 0);
 }
 
 /* ---- late ---- */
@@ -446,7 +376,7 @@ static void queue_failure(struct late *l)
     memset(l->got, 0xee, sizeof(l->got));
     assert_int_equal(l->api->copy_dtoh(l->self, &behind, NULL), CB_OK);
     assert_int_equal(l->api->event_record(l->self, w->event, w->stream, NULL), CB_OK);
-    countdown = 1;
+    starve_at = 1;
 }
 
 static void expect_late(cb_status status, const cb_error *err)
@@ -498,7 +428,7 @@ static void a_blocking_copy_behind_a_late_failure_reports_it(void **state)
     queue_failure(&l);
     const cb_copy_dtoh_args args = { CB_ARGS(cb_copy_dtoh_args), .dst = l.got, .src = l.ptr,
                                      .bytes = sizeof(l.got), .stream = l.w.stream };
-    countdown = 2; /* its own task comes first */
+    starve_at = 2; /* its own task comes first */
     expect_late(l.api->copy_dtoh(l.self, &args, &err), &err);
     assert_int_equal(l.got[0], 0xee);
     assert_int_equal(l.api->copy_dtoh(l.self, &args, &err), CB_OK);
@@ -518,7 +448,7 @@ static void synchronize_reports_a_late_failure_and_destroy_does_not_mind_one(voi
     l.api->destroy(l.self);
     queue_failure(&l);
     l.api->destroy(l.self);
-    assert_int_equal(countdown, 0);
+    assert_int_equal(starve_at, 0);
 }
 
 static void an_event_behind_a_late_failure_has_no_time(void **state)

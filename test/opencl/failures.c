@@ -6,6 +6,7 @@
 #include "driver.h"
 #include "compute_backend_plugin.h"
 #include "kit.h"
+#include "starve.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,66 +14,6 @@
 extern cb_status cb_plugin_entry_opencl(cb_negotiation *negotiation);
 
 #define LOST (-9999) /* no code of OpenCL's */
-
-/* ---- the allocator, under -Wl,--wrap ---- */
-
-static long countdown; /* the allocation that fails; 0: none */
-static int refused;
-static long live; /* blocks */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
-void __real_free(void *block);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__wrap_strdup(const char *text);
-void __wrap_free(void *block);
-
-static int must_fail(void)
-{
-    if (countdown <= 0 || --countdown > 0)
-        return 0;
-    refused = 1;
-    return 1;
-}
-
-static void *counted(void *block)
-{
-    live += block != NULL;
-    return block;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return must_fail() ? NULL : counted(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return must_fail() ? NULL : counted(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    if (must_fail())
-        return NULL;
-    void *block = __real_realloc(old, size);
-    return old ? block : counted(block);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return must_fail() ? NULL : counted(__real_strdup(text));
-}
-
-void __wrap_free(void *block)
-{
-    live -= block != NULL;
-    __real_free(block);
-}
 
 /* ---- the script: steps that may be made again after they failed ---- */
 
@@ -209,9 +150,9 @@ static cb_status step_free_many(struct world *w, cb_error *err)
 /* The n-th allocation or call of the driver from now on fails. */
 static void arm(const struct world *w, uint64_t n)
 {
-    refused = 0;
+    starved = 0;
     if (w->mode == ALLOCATIONS)
-        countdown = (long)n + 1;
+        starve_at = (long)n + 1;
     else if (w->mode == DRIVER)
         driver_fail(NULL, n, LOST);
 }
@@ -219,8 +160,8 @@ static void arm(const struct world *w, uint64_t n)
 /* Whether that has happened; nothing fails from now on. */
 static int disarm(const struct world *w)
 {
-    const int failed = w->mode == DRIVER ? driver_failed() : refused;
-    countdown = 0;
+    const int failed = w->mode == DRIVER ? driver_failed() : starved;
+    starve_at = 0;
     return failed;
 }
 
@@ -274,7 +215,7 @@ static const compute_backend_v1 *table(void)
 
 static void run_script(struct world *w)
 {
-    live = 0;
+    live_blocks = 0;
     make(w, step_create);
     make(w, step_init);
     make_twice(w, step_stream);
@@ -289,7 +230,7 @@ static void run_script(struct world *w)
     make_twice(w, step_record_and_wait);
     make(w, step_free_many);
     w->be.api->destroy(w->be.self);
-    assert_int_equal(live, 0);
+    assert_int_equal(live_blocks, 0);
     assert_true(w->failures > 2 * CB_OP_COUNT);
     print_message("# %u failures\n", w->failures);
 }
