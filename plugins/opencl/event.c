@@ -148,15 +148,18 @@ cb_status ocl_event_destroy(void *self, cb_event *handle, cb_error *err)
     return ocl_call_end(&call, st);
 }
 
-/* Enqueues a marker on the open stream and gives it to the event. */
-static cb_status record(struct ocl_call *call, cb_event *event, cb_error *err)
+/* Enqueues a marker on the open stream and gives it to the event. It is a command like others: who
+ * waits for the stream finds the event done. */
+static cb_status record(struct ocl_call *call, cb_event *event)
 {
     cl_uint n;
     cl_event marker;
     const cl_event *tail = ocl_stream_tail(call->stream, &n);
     const cl_int code = ocl_cl.clEnqueueMarkerWithWaitList(call->stream->queue, n, tail, &marker);
-    if (code != CL_SUCCESS)
-        return ocl_fail(err, "event_record", "clEnqueueMarkerWithWaitList", code);
+    const cb_status st = ocl_call_push(call, "clEnqueueMarkerWithWaitList", code, marker);
+    if (st != CB_OK)
+        return st;
+    ocl_cl.clRetainEvent(marker);
     pthread_mutex_lock(&event->lock);
     const cl_event before = event->marker;
     event->marker = marker;
@@ -175,7 +178,7 @@ cb_status ocl_event_record(void *self, cb_event *handle, cb_stream *stream, cb_e
     if (st == CB_OK)
         st = ocl_call_open(&call, stream, NULL, 0, true, err);
     if (st == CB_OK)
-        st = record(&call, event, err);
+        st = record(&call, event);
     return leave(&call, event, st);
 }
 

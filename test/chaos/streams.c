@@ -12,14 +12,6 @@
 /* So long that a call which waited for the work would show. */
 static const char *const slow[] = { "delay=30000", NULL };
 
-static uint32_t is_done(struct scene *s)
-{
-    cb_error err = test_error();
-    uint32_t done = 77;
-    TEST_OK(s->api->event_query(s->self, s->event, &done, &err), &err);
-    return done;
-}
-
 static void work_on_a_stream_runs_after_its_call_has_returned(void **state)
 {
     struct scene s;
@@ -30,108 +22,10 @@ static void work_on_a_stream_runs_after_its_call_has_returned(void **state)
     scene_set(&s, 0, 0, 0x40);
     TEST_OK(scene_get(&s, 0, 0, x, &err), &err);
     scene_record(&s, 0);
-    assert_int_equal(is_done(&s), 0);
+    assert_int_equal(scene_is_done(&s), 0);
     assert_true(x[0] == 0.0f);
     TEST_OK(s.api->event_synchronize(s.self, s.event, &err), &err);
-    assert_int_equal(is_done(&s), 1);
-    assert_true(x[0] == 0x1.808080p+1f);
-    scene_close(&s);
-}
-
-static void arguments_and_indices_may_change_once_the_call_has_returned(void **state)
-{
-    struct scene s;
-    float x[COUNT], got[COUNT];
-    uint64_t indices[COUNT];
-    cb_error err = test_error();
-    (void)state;
-    scene_open(&s, slow);
-    for (int i = 0; i < COUNT; i++) {
-        x[i] = (float)i;
-        indices[i] = (uint64_t)(COUNT - 1 - i);
-    }
-    cb_rows_args args = { CB_ARGS(cb_rows_args), .rows = COUNT,        .cols = 1,
-                          .indices = indices,    .n_indices = COUNT,   .input = s.buffer[0],
-                          .output = s.buffer[1], .stream = s.stream[0] };
-    scene_put(&s, 0, 0, x);
-    TEST_OK(cb_gather(s.be, &args, &err), &err);
-    memset(&args, 0xff, sizeof(args));
-    memset(indices, 0xff, sizeof(indices));
-    TEST_OK(scene_get(&s, 0, 1, got, &err), &err);
-    scene_finish(&s, 0);
-    for (int i = 0; i < COUNT; i++)
-        assert_true(got[i] == (float)(COUNT - 1 - i));
-    scene_close(&s);
-}
-
-static void a_buffer_freed_while_work_uses_it_lives_until_the_work_is_done(void **state)
-{
-    struct scene s;
-    float x[COUNT] = { 0 };
-    cb_error err = test_error();
-    (void)state;
-    scene_open(&s, slow);
-    scene_set(&s, 0, 0, 0x40);
-    TEST_OK(scene_get(&s, 0, 0, x, &err), &err);
-    test_release(s.be, s.buffer[0]);
-    TEST_STATUS(scene_get(&s, 0, 0, x, &err), CB_INVALID_ARGUMENT, &err);
-    scene_finish(&s, 0);
-    assert_true(x[COUNT - 1] == 0x1.808080p+1f);
-    scene_close(&s);
-}
-
-static void streams_hand_work_to_and_fro_by_events(void **state)
-{
-    struct scene s;
-    float x[COUNT], got[COUNT];
-    cb_error err = test_error();
-    (void)state;
-    scene_open(&s, (const char *const[]){ "delay=1000", NULL });
-    for (int i = 0; i < COUNT; i++)
-        x[i] = 1.0f;
-    scene_put(&s, 0, 0, x);
-    scene_put(&s, 0, 1, x);
-    for (int i = 0; i < 12; i++) {
-        scene_add(&s, i % 2, i % 2, (i + 1) % 2);
-        scene_record(&s, i % 2);
-        scene_wait(&s, (i + 1) % 2);
-    }
-    TEST_OK(scene_get(&s, 0, 1, got, &err), &err);
-    scene_finish(&s, 0);
-    assert_true(got[0] == 377.0f); /* a Fibonacci number */
-    scene_close(&s);
-}
-
-static void an_event_that_is_recorded_again_keeps_those_who_wait_for_the_first(void **state)
-{
-    struct scene s;
-    float x[COUNT] = { 0 };
-    cb_error err = test_error();
-    (void)state;
-    scene_open(&s, slow);
-    scene_set(&s, 0, 0, 0x40);
-    scene_record(&s, 0);
-    scene_wait(&s, 1);
-    scene_record(&s, -1);
-    assert_int_equal(is_done(&s), 1);
-    TEST_OK(scene_get(&s, 1, 0, x, &err), &err);
-    TEST_OK(s.api->event_destroy(s.self, s.event, &err), &err);
-    scene_finish(&s, 1);
-    assert_true(x[0] == 0x1.808080p+1f);
-    scene_close(&s);
-}
-
-static void the_default_stream_waits_for_an_event_of_another(void **state)
-{
-    struct scene s;
-    float x[COUNT] = { 0 };
-    cb_error err = test_error();
-    (void)state;
-    scene_open(&s, slow);
-    scene_set(&s, 0, 0, 0x40);
-    scene_record(&s, 0);
-    scene_wait(&s, -1);
-    TEST_OK(scene_get(&s, -1, 0, x, &err), &err);
+    assert_int_equal(scene_is_done(&s), 1);
     assert_true(x[0] == 0x1.808080p+1f);
     scene_close(&s);
 }
@@ -151,21 +45,6 @@ static void bad_arguments_are_refused_before_anything_is_queued(void **state)
     scene_record(&s, 0);
     scene_finish(&s, 0);
     scene_close(&s);
-}
-
-static void destroy_waits_for_queued_work(void **state)
-{
-    struct scene s;
-    float x[COUNT] = { 0 };
-    cb_error err = test_error();
-    (void)state;
-    scene_open(&s, slow);
-    scene_set(&s, 0, 0, 0x40);
-    scene_record(&s, 0);
-    scene_wait(&s, 1);
-    TEST_OK(scene_get(&s, 1, 0, x, &err), &err);
-    scene_close(&s);
-    assert_true(x[0] == 0x1.808080p+1f);
 }
 
 /* A number after the key in a file of /proc; 0 when it is not there. */
@@ -231,13 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(work_on_a_stream_runs_after_its_call_has_returned),
-        cmocka_unit_test(arguments_and_indices_may_change_once_the_call_has_returned),
-        cmocka_unit_test(a_buffer_freed_while_work_uses_it_lives_until_the_work_is_done),
-        cmocka_unit_test(streams_hand_work_to_and_fro_by_events),
-        cmocka_unit_test(an_event_that_is_recorded_again_keeps_those_who_wait_for_the_first),
-        cmocka_unit_test(the_default_stream_waits_for_an_event_of_another),
         cmocka_unit_test(bad_arguments_are_refused_before_anything_is_queued),
-        cmocka_unit_test(destroy_waits_for_queued_work),
         cmocka_unit_test(the_thread_of_a_stream_is_named_and_blocks_every_signal),
         cmocka_unit_test(after_fork_the_child_is_told_so_at_once),
     };

@@ -92,3 +92,24 @@ void scene_slow(struct scene *s, int stream)
     for (uint32_t i = 0; i < 4; i++)
         TEST_OK(cb_memset(s->be, s->large, i, bytes, stream_of(s, stream), &err), &err);
 }
+
+int scene_is_done(struct scene *s)
+{
+    cb_error err = test_error();
+    uint32_t done = 77;
+    TEST_OK(s->api->event_query(s->self, s->event, &done, &err), &err);
+    return (int)done;
+}
+
+void scene_fill(float *x, float value)
+{
+    for (int i = 0; i < COUNT; i++)
+        x[i] = value + (float)i;
+}
+
+void scene_expect(const float *x, float value, float step)
+{
+    for (int i = 0; i < COUNT; i++)
+        if (x[i] != value + step * (float)i)
+            fail_msg("element %d is %g, not %g", i, x[i], value + step * (float)i);
+}

@@ -34,5 +34,12 @@ void scene_wait(struct scene *s, int stream);
 void scene_finish(struct scene *s, int stream);
 /* Work that is so large that it is not done for some time after a few more calls. */
 void scene_slow(struct scene *s, int stream);
+/* What event_query tells of the event. */
+int scene_is_done(struct scene *s);
+
+/* COUNT elements: value, value + 1, ... */
+void scene_fill(float *x, float value);
+/* Fails unless element i is value + step * i. */
+void scene_expect(const float *x, float value, float step);
 
 #endif

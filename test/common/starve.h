@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The allocator of a program that is linked with test_starve, under -Wl,--wrap: it counts the blocks
- * of all threads, and fails when it is told to. */
+/* The allocator of a program that is linked with test_starve, under -Wl,--wrap: it counts the
+ * blocks of all threads, and fails when it is told to. */
 #ifndef TEST_COMMON_STARVE_H
 #define TEST_COMMON_STARVE_H
 
