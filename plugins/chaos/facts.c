@@ -215,23 +215,16 @@ cb_status chaos_info(void *self, const char *key, char *buffer, uint64_t *length
     const struct chaos *chaos = self;
     const cb_backend be = chaos->wrapped;
     struct text t = { 0 };
-    cb_status st = CB_OK;
-    if (!key || !length)
-        return cbc_invalid(err, "info", key ? "length is NULL" : "key is NULL");
-    if (!add_fact(&t, chaos, key)) {
-        if (CB_HAS(be.api, info))
-            return be.api->info(be.self, key, buffer, length, err);
-        return cbc_fail(err, CB_NOT_FOUND, "info", "key '%.80s' is not known", key);
-    }
+    cb_status st = cbc_check_info(key, length, err);
+    if (st != CB_OK)
+        return st;
+    const bool mine = add_fact(&t, chaos, key);
     if (t.failed)
         st = cbc_fail(err, CB_OUT_OF_MEMORY, "info", "no memory for %s", key);
-    else if (buffer && *length <= t.length)
-        st = cbc_invalid(err, "info", "length %llu is too short for %s, which has %llu bytes",
-                         (unsigned long long)*length, key, (unsigned long long)t.length + 1);
-    else if (buffer)
-        memcpy(buffer, t.at, t.length + 1);
-    if (!t.failed)
-        *length = t.length + 1;
+    else if (!mine && CB_HAS(be.api, info))
+        st = be.api->info(be.self, key, buffer, length, err);
+    else
+        st = cbc_info_write(key, t.at, buffer, length, err);
     free(t.at);
     return st;
 }

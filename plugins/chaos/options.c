@@ -132,8 +132,6 @@ cb_status chaos_options_read(struct chaos *chaos, const cb_create_args *args,
         return cbc_fail(err, CB_OUT_OF_MEMORY, "create", "no memory for %llu options",
                         (unsigned long long)args->n_options);
     for (uint64_t i = 0; i < args->n_options && st == CB_OK; i++)
-        st = args->options[i]
-                 ? read_option(chaos, args->options[i], out, err)
-                 : cbc_invalid(err, "create", "options[%llu] is NULL", (unsigned long long)i);
+        st = read_option(chaos, args->options[i], out, err);
     return st;
 }

@@ -103,6 +103,13 @@ static inline cb_status cbc_args_read(const void **read, void *local, uint64_t l
     return cb_args_read(local, local_size, size_1_0, args, where, err);
 }
 
+/* Of create, whose out and options are looked at too. */
+cb_status cbc_check_create(const cb_create_args *args, void *const *out, cb_create_args *read,
+                           cb_error *err);
+cb_status cbc_check_info(const char *key, const uint64_t *length, cb_error *err);
+/* Ends info: gives text to the caller. text: NULL when there is no such key. */
+cb_status cbc_info_write(const char *key, const char *text, char *buffer, uint64_t *length,
+                         cb_error *err);
 cb_status cbc_check_copy_htod(const cb_copy_htod_args *args, struct cbc_copy *out, cb_error *err);
 cb_status cbc_check_copy_dtoh(const cb_copy_dtoh_args *args, struct cbc_copy *out, cb_error *err);
 cb_status cbc_check_copy_dtod(const cb_copy_dtod_args *args, struct cbc_copy *out, cb_error *err);

@@ -7,14 +7,9 @@
 cb_status cpu_create(const cb_create_args *args, void **out, cb_error *err)
 {
     cb_create_args l;
-    cb_status st = cb_args_read(&l, sizeof(l), CB_CREATE_ARGS_1_0, args, "create", err);
+    cb_status st = cbc_check_create(args, out, &l, err);
     if (st != CB_OK)
         return st;
-    if (!out)
-        return cbc_invalid(err, "create", "out is NULL");
-    if (l.n_options && !l.options)
-        return cbc_invalid(err, "create", "options is NULL with n_options %llu",
-                           (unsigned long long)l.n_options);
 
     struct cpu_backend *cpu = calloc(1, sizeof(*cpu));
     if (!cpu)

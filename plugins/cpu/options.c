@@ -77,8 +77,6 @@ cb_status cpu_options_read(struct cpu_backend *cpu, const char *const *options, 
 {
     cb_status st = CB_OK;
     for (uint64_t i = 0; i < n && st == CB_OK; i++)
-        st = options[i]
-                 ? read_option(cpu, options[i], err)
-                 : cbc_invalid(err, "create", "options[%llu] is NULL", (unsigned long long)i);
+        st = read_option(cpu, options[i], err);
     return st;
 }

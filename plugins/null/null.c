@@ -2,6 +2,7 @@
 /* The null backend: a device that opens and does nothing, for tests of hosts. Every op, every
  * allocation and every copy is CB_UNSUPPORTED by name. Its priority is 0: it is taken only when
  * somebody asks for it. */
+#include "check.h"
 #include "error.h"
 
 #include <fnmatch.h>
@@ -75,8 +76,6 @@ REFUSED_SLOTS(DEFINE_REFUSED)
 static cb_status check_option(const char *option, cb_error *err)
 {
     static const char key[] = "device=";
-    if (!option)
-        return cbc_invalid(err, "create", "an option is NULL");
     if (!strncmp(option, key, sizeof(key) - 1)) {
         const char *value = option + sizeof(key) - 1;
         if (!strcmp(value, "0") || !strcmp(value, "null") || !fnmatch(value, DEVICE_NAME, 0))
@@ -91,16 +90,11 @@ static cb_status check_option(const char *option, cb_error *err)
 static cb_status null_create(const cb_create_args *caller, void **out, cb_error *err)
 {
     cb_create_args args;
-    cb_status status = cb_args_read(&args, sizeof(args), CB_CREATE_ARGS_1_0, caller, "create", err);
+    cb_status status = cbc_check_create(caller, out, &args, err);
+    for (uint64_t i = 0; status == CB_OK && i < args.n_options; i++)
+        status = check_option(args.options[i], err);
     if (status != CB_OK)
         return status;
-    if (!out || (args.n_options && !args.options))
-        return cbc_invalid(err, "create", "%s is NULL", out ? "options" : "out");
-    for (uint64_t i = 0; i < args.n_options; i++) {
-        status = check_option(args.options[i], err);
-        if (status != CB_OK)
-            return status;
-    }
     struct null_backend *null = calloc(1, sizeof(*null));
     if (!null)
         return cbc_fail(err, CB_OUT_OF_MEMORY, "create", "out of host memory");
@@ -205,21 +199,9 @@ static const char *info_value(struct null_backend *null, const char *key)
 static cb_status null_info(void *self, const char *key, char *buffer, uint64_t *length,
                            cb_error *err)
 {
-    if (!key || !length)
-        return cbc_invalid(err, "info", "%s is NULL", key ? "length" : "key");
-    const char *value = info_value(self, key);
-    if (!value)
-        return cbc_fail(err, CB_NOT_FOUND, "info", "unknown key %s; try keys", key);
-    const uint64_t room = *length;
-    *length = strlen(value) + 1;
-    if (!buffer)
-        return CB_OK;
-    if (room < *length)
-        return cbc_invalid(err, "info",
-                           "length %" PRIu64 " is smaller than the %" PRIu64 " bytes of %s", room,
-                           *length, key);
-    memcpy(buffer, value, *length);
-    return CB_OK;
+    const cb_status status = cbc_check_info(key, length, err);
+    return status == CB_OK ? cbc_info_write(key, info_value(self, key), buffer, length, err)
+                           : status;
 }
 
 static cb_status null_memory_info(void *self, cb_memory_info *out, cb_error *err)

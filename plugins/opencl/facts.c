@@ -178,21 +178,11 @@ cb_status ocl_info(void *self, const char *key, char *buffer, uint64_t *length, 
 {
     char text[512];
     struct ocl_backend *ocl = self;
-    if (!key || !length)
-        return cbc_invalid(err, "info", "%s is NULL", key ? "length" : "key");
-    cb_status st = ocl_fork_check(ocl, "info", err);
+    cb_status st = cbc_check_info(key, length, err);
+    if (st == CB_OK)
+        st = ocl_fork_check(ocl, "info", err);
     if (st != CB_OK)
         return st;
-    if (!write_fact(ocl, device_of(ocl), key, text, sizeof(text)))
-        return cbc_fail(err, CB_NOT_FOUND, "info", "there is no key '%.80s'; try 'keys'", key);
-
-    const uint64_t room = *length, need = strlen(text) + 1;
-    *length = need;
-    if (!buffer)
-        return CB_OK;
-    if (room < need)
-        return cbc_invalid(err, "info", "length %llu is too short for '%.80s', which needs %llu",
-                           (unsigned long long)room, key, (unsigned long long)need);
-    memcpy(buffer, text, need);
-    return CB_OK;
+    const bool known = write_fact(ocl, device_of(ocl), key, text, sizeof(text));
+    return cbc_info_write(key, known ? text : NULL, buffer, length, err);
 }

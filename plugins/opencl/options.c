@@ -86,8 +86,6 @@ cb_status ocl_options_read(struct ocl_backend *ocl, const char *const *options, 
 {
     cb_status st = CB_OK;
     for (uint64_t i = 0; i < n && st == CB_OK; i++)
-        st = options[i]
-                 ? read_option(ocl, options[i], err)
-                 : cbc_invalid(err, "create", "options[%llu] is NULL", (unsigned long long)i);
+        st = read_option(ocl, options[i], err);
     return st;
 }
