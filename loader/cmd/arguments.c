@@ -20,7 +20,8 @@ static const struct option options[] = {
     { "--min-time", "MS", "repeat calls until this many milliseconds are measured (10)",
       OPTION_MIN_TIME },
     { "--matrix", NULL, "print a table in Markdown; this is the default", OPTION_MATRIX },
-    { "--op", "GLOB[:CASE]", "run only such ops and, behind a colon, such cases", OPTION_OP },
+    { "--op", "GLOB[:CASE]", "run only such ops and, behind a colon, such cases; may be repeated",
+      OPTION_OP },
     { "--option", "KEY=VALUE", "give that backend this option; may be repeated", OPTION_OPTION },
     { "--output", "FILE", "or -o: write the result here; - is standard output", OPTION_OUTPUT },
     { "--peer", "blas:PATH", "compare with this library of dgemm_ and sgemm_; may be repeated",
@@ -156,6 +157,7 @@ static bool keep_value(uint32_t option, const char *value, struct arguments *out
     case OPTION_OPTION:
         return append(out->backend_options, BACKEND_OPTIONS_MAX, &out->n_backend_options, option,
                       value);
+    case OPTION_OP: return append(out->ops, OPS_MAX, &out->n_ops, option, value);
     case OPTION_PEER: return append(out->peers, PEERS_MAX, &out->n_peers, option, value);
     default: return true;
     }

@@ -48,6 +48,7 @@ enum {
 
 #define BACKEND_OPTIONS_MAX 64
 #define PEERS_MAX           8
+#define OPS_MAX             64
 
 struct arguments {
     uint32_t options; /* OPTION_* */
@@ -57,6 +58,8 @@ struct arguments {
     const char *values[32];       /* of the option with bit i; NULL: not given, or it takes none */
     const char *peers[PEERS_MAX]; /* "blas:PATH" */
     uint32_t n_peers;
+    const char *ops[OPS_MAX]; /* "GLOB[:CASE]" */
+    uint32_t n_ops;
     char **operands; /* the first is the subcommand */
     uint32_t n_operands;
 };

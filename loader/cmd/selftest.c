@@ -88,8 +88,6 @@ static bool check_op(const char *op)
 {
     char subjects[SUBJECTS_MAX][CB_SELFTEST_NAME_MAX], wanted[CB_SELFTEST_NAME_MAX];
     const char *names[SUBJECTS_MAX];
-    if (!op)
-        return true;
     snprintf(wanted, sizeof(wanted), "%.*s", (int)strcspn(op, ":"), op);
     const uint64_t n = list_subjects(subjects, names);
     for (uint64_t i = 0; i < n; i++)
@@ -97,6 +95,25 @@ static bool check_op(const char *op)
             return true;
     complain_unknown("op", wanted, names, n);
     return false;
+}
+
+/* Joins what each --op says. */
+static bool read_ops(const struct arguments *a, char out[OPS_TEXT_MAX])
+{
+    uint64_t used = 0;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < a->n_ops; i++) {
+        if (!check_op(a->ops[i]))
+            return false;
+        const uint64_t room = OPS_TEXT_MAX - used;
+        const int n = snprintf(out + used, room, "%s%s", i ? " " : "", a->ops[i]);
+        if (n < 0 || (uint64_t)n >= room) {
+            complain("--op: more than %d letters in all", OPS_TEXT_MAX - 1);
+            return false;
+        }
+        used += (uint64_t)n;
+    }
+    return true;
 }
 
 static bool check_after(const char *after)
@@ -115,7 +132,6 @@ static bool read_plan(const struct arguments *a, struct plan *plan)
     uint64_t seconds = DEFAULT_TIMEOUT;
     *plan =
         (struct plan){ .a = a,
-                       .op = option_value(a, OPTION_OP),
                        .after = option_value(a, OPTION_AFTER),
                        .against = option_value(a, OPTION_AGAINST),
                        .jobs = 1,
@@ -131,7 +147,7 @@ static bool read_plan(const struct arguments *a, struct plan *plan)
     const bool good = read_number(a, OPTION_SEED, 0, UINT64_MAX, &plan->seed) &&
                       read_number(a, OPTION_JOBS, 1, JOBS_MAX, &plan->jobs) &&
                       read_number(a, OPTION_TIMEOUT, 1, 1000000, &seconds) && read_shard(a, plan) &&
-                      check_op(plan->op) && check_after(plan->after);
+                      read_ops(a, plan->ops) && check_after(plan->after);
     plan->timeout_ms = seconds * 1000;
     return good;
 }

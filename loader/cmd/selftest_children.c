@@ -57,7 +57,7 @@ static uint64_t now_ms(void)
 
 /* ---- Starting ---- */
 
-#define WORDS_MAX (2 * BACKEND_OPTIONS_MAX + 32)
+#define WORDS_MAX (2 * (BACKEND_OPTIONS_MAX + OPS_MAX) + 32)
 
 /* The command line of a child; numbers live in room. */
 static void child_words(const struct court *c, const struct task *t, char room[3][32],
@@ -72,13 +72,9 @@ static void child_words(const struct court *c, const struct task *t, char room[3
     const struct {
         const char *option, *value;
     } all[] = {
-        { "--results", room[0] },
-        { "--seed", room[1] },
-        { "--shard", room[2] },
-        { "--config", a->config_file },
-        { "--op", plan->op },
-        { "--against", plan->against },
-        { "--after", t->after ? t->after->name : plan->after },
+        { "--results", room[0] },       { "--seed", room[1] },
+        { "--shard", room[2] },         { "--config", a->config_file },
+        { "--against", plan->against }, { "--after", t->after ? t->after->name : plan->after },
     };
     words[n++] = c->program;
     words[n++] = "selftest";
@@ -89,6 +85,10 @@ static void child_words(const struct court *c, const struct task *t, char room[3
             continue;
         words[n++] = all[i].option;
         words[n++] = all[i].value;
+    }
+    for (uint32_t i = 0; i < a->n_ops; i++) {
+        words[n++] = "--op";
+        words[n++] = a->ops[i];
     }
     for (uint32_t i = 0; i < a->n_backend_options; i++) {
         words[n++] = "--option";

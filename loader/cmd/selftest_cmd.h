@@ -20,10 +20,13 @@ enum {
     EXIT_BROKEN = 5
 };
 
+#define OPS_TEXT_MAX 4096
+
 /* What was asked for. */
 struct plan {
     const struct arguments *a;
-    const char *op, *against, *after; /* nullable */
+    const char *against, *after; /* nullable */
+    char ops[OPS_TEXT_MAX];      /* those of the command line, with blanks between; "": all */
     uint64_t seed, jobs, timeout_ms, shard, shards;
     uint32_t mode; /* CB_SELFTEST_QUICK, CB_SELFTEST_FULL */
 };

@@ -100,7 +100,7 @@ static void run(struct court *c, cb_backend be, cb_backend other)
     cb_selftest_summary_init(&summary);
     options.seed = plan->seed;
     options.mode = plan->mode;
-    options.filter = plan->op;
+    options.filter = *plan->ops ? plan->ops : NULL;
     options.after = plan->after;
     options.shard = plan->shard;
     options.shards = plan->shards;

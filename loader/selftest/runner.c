@@ -42,15 +42,30 @@ bool st_full(const struct st_run *run)
     return run->options.mode == CB_SELFTEST_FULL;
 }
 
-static bool chosen(const char *filter, const char *group, const char *spec)
+static bool chosen_by(const char *glob, const char *group, const char *spec)
 {
-    if (!filter || !strcmp(filter, group))
+    if (!strcmp(glob, group))
         return true;
-    if (strchr(filter, ':'))
-        return fnmatch(filter, spec, 0) == 0;
+    if (strchr(glob, ':'))
+        return fnmatch(glob, spec, 0) == 0;
     char subject[ST_SPEC_MAX];
     snprintf(subject, sizeof(subject), "%.*s", (int)strcspn(spec, ":"), spec);
-    return fnmatch(filter, subject, 0) == 0;
+    return fnmatch(glob, subject, 0) == 0;
+}
+
+static bool chosen(const char *filter, const char *group, const char *spec)
+{
+    if (!filter)
+        return true;
+    for (filter += strspn(filter, " "); *filter; filter += strspn(filter, " ")) {
+        char glob[ST_SPEC_MAX];
+        const size_t n = strcspn(filter, " ");
+        snprintf(glob, sizeof(glob), "%.*s", (int)n, filter);
+        if (n < sizeof(glob) && chosen_by(glob, group, spec))
+            return true;
+        filter += n;
+    }
+    return false;
 }
 
 bool st_begin(struct st_run *run, const char *format, ...)

@@ -62,8 +62,8 @@ typedef struct cb_selftest_options {
     uint64_t seed;
     uint32_t mode; /* CB_SELFTEST_QUICK, CB_SELFTEST_FULL */
     uint32_t reserved;
-    /* A glob on the spec, or without a colon on what is before it, or the name of a group; NULL:
-     * all cases. */
+    /* Globs on the spec, or without a colon on what is before it, or names of groups, with blanks
+     * between them; NULL: all cases. */
     const char *filter;
     const char *after;      /* the name of a group: begin with the one behind it; nullable */
     uint64_t shard, shards; /* only groups shard, shard + shards, ...; shards 0: all groups */

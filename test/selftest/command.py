@@ -50,6 +50,16 @@ def without_an_id_every_backend_that_a_program_might_get_is_judged():
     yield from differs(ids, ["cpu", "well"], "what was judged")
 
 
+def what_several_ops_choose_adds_up():
+    take(CPU)
+    words = ["--op=gather", "--op=softmax:f3?", "--op=unary:f32,exp,*"]
+    each = [counts(cb("selftest", "cpu", "--format", "json", word)) for word in words]
+    for more in ([], ["--in-process"]):
+        done = cb("selftest", "cpu", "--format", "json", *words, words[0], *more)
+        yield from exits(done, 0)
+        yield from differs(counts(done), [sum(c) for c in zip(*each)], f"the sum of {each}")
+
+
 def jobs_and_processes_find_the_same():
     take(CPU)
     words = ["selftest", "cpu", "--op", "[bs]*", "--format", "json"]
@@ -92,6 +102,9 @@ def a_wrong_use_is_exit_code_2_and_names_the_nearest():
             (["cpo"], ["cpo", "cpu"]),
             (["cpu", "--op", "gem"], ["gem", "gemm"]),
             (["cpu", "--op", "softmux:f32*"], ["softmux", "softmax"]),
+            (["cpu", "--op", "gem", "--op", "softmax"], ["gem", "gemm"]),
+            (["cpu", *[f"--op=softmax:{'?' * 100}"] * 64], ["--op", "4095"]),
+            (["cpu", *["--op=softmax"] * 65], ["--op", "64"]),
             (["cpu", "--format", "jnit"], ["jnit", "junit"]),
             (["cpu", "--aganst", "x"], ["--against"]),
             (["cpu", "--against", "cbu"], ["cbu", "cpu"]),
@@ -365,6 +378,7 @@ if __name__ == "__main__":
     main([
         a_backend_that_is_right_passes,
         without_an_id_every_backend_that_a_program_might_get_is_judged,
+        what_several_ops_choose_adds_up,
         jobs_and_processes_find_the_same,
         a_backend_that_does_nothing_ran_nothing,
         without_any_backend_nothing_ran,
