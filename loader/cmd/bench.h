@@ -11,6 +11,10 @@
 
 /* ---- A case: one op on one shape and one type ---- */
 
+/* The copies, as an op behind the others. */
+#define BENCH_COPY CB_OP_COUNT
+#define BENCH_OPS  (CB_OP_COUNT + 1)
+
 /* Keys that a word may set. */
 enum {
     BENCH_M,
@@ -56,6 +60,7 @@ struct operand {
     uint32_t type;       /* CB_F32 and so on */
     uint64_t count;      /* elements */
     uint64_t *address;   /* in the op's arguments: the device address goes there */
+    bool on_host;        /* it has no address: its memory is used */
     double scale, shift; /* inputs: values are scale * [-1, 1] + shift */
     void *memory;        /* owned, count elements; of the output: what the last column computed */
 };
@@ -67,7 +72,8 @@ struct bench_case {
     struct bench_value keys[BENCH_KEYS];
 
     /* What the op's make fills from the above. */
-    struct run call;                            /* op and args */
+    struct run call;                            /* op and args; of copies: op */
+    uint64_t from, to;                          /* of copies */
     struct operand operands[BENCH_OPERAND_MAX]; /* inputs first, the output last */
     uint32_t n_operands;
     uint64_t *indices;   /* owned; NULL: the op takes none */
@@ -76,7 +82,7 @@ struct bench_case {
 };
 
 struct bench_op {
-    uint32_t code;
+    uint32_t code;        /* CB_OP_* or BENCH_COPY */
     uint32_t dtypes;      /* BENCH_DTYPE of those in the standard list */
     const char *defaults; /* words that set each key the op has */
     const char *story;
@@ -89,12 +95,13 @@ struct bench_op {
 /* ---- bench_list.c ---- */
 
 const struct bench_op *bench_op_at(uint64_t i); /* NULL beyond the last */
+const char *bench_op_name(const struct bench_op *op);
 
 /* ---- bench_words.c ---- */
 
 /* Ops, and what their standard lists are narrowed to. */
 struct bench_plan {
-    const struct bench_op *ops[CB_OP_COUNT];
+    const struct bench_op *ops[BENCH_OPS];
     uint32_t n_ops;
     bool all;                   /* no op was named */
     uint32_t dtypes;            /* BENCH_DTYPE of those that were named; 0: none was */
@@ -159,6 +166,12 @@ bool bench_make_map(struct bench_case *c);
 bool bench_want_map(const struct bench_case *c, uint64_t i, struct st_want *want);
 bool bench_make_rows(struct bench_case *c);
 bool bench_want_rows(const struct bench_case *c, uint64_t i, struct st_want *want);
+bool bench_make_copy(struct bench_case *c);
+bool bench_want_copy(const struct bench_case *c, uint64_t i, struct st_want *want);
+
+/* bench_copy.c: one call, and what stands for it where ops have a struct. */
+cb_status bench_copy(const struct bench_case *c, cb_backend be, cb_error *err);
+extern const struct op bench_copy_op;
 
 /* ---- Columns: what is compared ---- */
 

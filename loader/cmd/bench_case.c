@@ -17,7 +17,7 @@ bool bench_refuse(const struct bench_case *c, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    complain("%s %s: %s", cb_op_name(c->op->code), c->words, text);
+    complain("%s %s: %s", bench_op_name(c->op), c->words, text);
     return false;
 }
 

@@ -77,6 +77,14 @@ static const char *const rows_shapes[] = {
     NULL,
 };
 
+static const char *const copy_shapes[] = {
+    "op=htod n=4096",     "op=htod n=1048576",
+    "op=htod n=16777216", "op=dtoh n=4096",
+    "op=dtoh n=1048576",  "op=dtoh n=16777216",
+    "op=dtod n=4096",     "op=dtod n=1048576",
+    "op=dtod n=16777216", NULL,
+};
+
 static const char gemm_defaults[] = "m=1024 n=1024 k=1024 trans_a=0 trans_b=0";
 static const char conv2d_defaults[] = "input=1,64,56,56 filter=64,64,3,3 stride=1 padding=0 "
                                       "dilation=1 groups=1";
@@ -85,7 +93,7 @@ static const char rows_defaults[] = "rows=262144 cols=64 indices=65536";
 static const char reads_twice[] = "GB/s of what is read and written, once each";
 
 /* In the order of the codes. */
-static const struct bench_op ops[CB_OP_COUNT] = {
+static const struct bench_op ops[BENCH_OPS] = {
     { CB_OP_GEMM, WIDE | HALVES, gemm_defaults, "GFLOP/s", gemm_shapes, bench_make_gemm,
       bench_want_gemm },
     { CB_OP_GEMM_MIXED_PRECISION, HALVES, gemm_defaults, "GFLOP/s; the type is what is rounded to",
@@ -114,9 +122,17 @@ static const struct bench_op ops[CB_OP_COUNT] = {
       bench_make_rows, bench_want_rows },
     { CB_OP_SCATTER, FLOATS, rows_defaults, "GB/s of the rows, read and written", rows_shapes,
       bench_make_rows, bench_want_rows },
+    { BENCH_COPY, FLOATS, "op=htod n=1048576",
+      "host to device, back, or within it: htod, dtoh, dtod; GB/s of what is copied", copy_shapes,
+      bench_make_copy, bench_want_copy },
 };
 
 const struct bench_op *bench_op_at(uint64_t i)
 {
-    return i < CB_OP_COUNT ? &ops[i] : NULL;
+    return i < BENCH_OPS ? &ops[i] : NULL;
+}
+
+const char *bench_op_name(const struct bench_op *op)
+{
+    return op->code == BENCH_COPY ? "copy" : cb_op_name(op->code);
 }

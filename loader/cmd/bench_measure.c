@@ -4,6 +4,7 @@
 #include "bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* Libraries let their threads spin for some ten milliseconds after a call. */
@@ -58,9 +59,12 @@ static void plan(struct column *col, struct bench_case *c, const struct bench *b
     }
 }
 
-/* The first call, which may be slow for reasons of its own, is the one that is judged. */
+/* The first call, which may be slow for reasons of its own, is the one that is judged. What the
+ * column before left must not pass for this one's. */
 static void begin(struct column *col, struct bench_case *c, const struct bench *b)
 {
+    const struct operand *out = bench_output(c);
+    memset(out->memory, 0, out->count * st_type_size(out->type));
     if (col->state == BENCH_MEASURED)
         col->kind->prepare(col, c);
     if (col->state == BENCH_MEASURED)

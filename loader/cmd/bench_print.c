@@ -62,7 +62,7 @@ static void text_begin(struct bench *b)
 
 static void text_case(struct bench *b, const struct bench_case *c)
 {
-    printf("\n%s %s %s\n", cb_op_name(c->op->code), cb_dtype_name(c->dtype), c->words);
+    printf("\n%s %s %s\n", bench_op_name(c->op), cb_dtype_name(c->dtype), c->words);
     for (const struct column *col = b->columns; col < b->columns + b->n_columns; col++) {
         print_name(col->name);
         if (col->state == BENCH_MEASURED) {
@@ -108,7 +108,7 @@ static void csv_quoted(const char *text)
 static void csv_case(struct bench *b, const struct bench_case *c)
 {
     for (const struct column *col = b->columns; col < b->columns + b->n_columns; col++) {
-        printf("%s,%s,", cb_op_name(c->op->code), cb_dtype_name(c->dtype));
+        printf("%s,%s,", bench_op_name(c->op), cb_dtype_name(c->dtype));
         csv_quoted(c->words);
         putchar(',');
         csv_quoted(col->name);
@@ -173,7 +173,7 @@ static void json_case(struct bench *b, const struct bench_case *c)
 {
     struct json *j = &b->json;
     cbl_json_open(j, NULL, '{');
-    cbl_json_string(j, "op", cb_op_name(c->op->code));
+    cbl_json_string(j, "op", bench_op_name(c->op));
     cbl_json_string(j, "dtype", cb_dtype_name(c->dtype));
     cbl_json_string(j, "shape", c->words);
     cbl_json_string(j, "unit", unit_of(c));
@@ -212,8 +212,7 @@ void bench_progress(const struct bench *b, const struct bench_case *c, uint32_t 
     fputs("\r\033[K", stderr);
     if (c)
         fprintf(stderr, "%llu of %llu: %s %s %s, repetition %u of %u",
-                (unsigned long long)b->done + 1, (unsigned long long)b->cases,
-                cb_op_name(c->op->code), cb_dtype_name(c->dtype), c->words, (unsigned)rep,
-                (unsigned)b->reps);
+                (unsigned long long)b->done + 1, (unsigned long long)b->cases, bench_op_name(c->op),
+                cb_dtype_name(c->dtype), c->words, (unsigned)rep, (unsigned)b->reps);
     fflush(stderr);
 }

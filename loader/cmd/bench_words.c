@@ -142,14 +142,14 @@ static const struct key *find_key(const struct bench_op *op, const char *word)
         names[n++] = k->name;
     }
     snprintf(wrong, sizeof(wrong), "%.*s", (int)strcspn(word, "="), word);
-    complain("%s has no key '%s'; the nearest is %s", cb_op_name(op->code), wrong,
+    complain("%s has no key '%s'; the nearest is %s", bench_op_name(op), wrong,
              nearest(wrong, names, n));
     return NULL;
 }
 
 static bool set_words(const char *words, struct bench_case *c)
 {
-    const struct op *op = op_find(cb_op_name(c->op->code));
+    const struct op *op = c->call.op;
     char word[BENCH_TEXT_MAX];
     while (next_word(&words, word, sizeof(word))) {
         const struct key *k = find_key(c->op, word);
@@ -158,8 +158,7 @@ static bool set_words(const char *words, struct bench_case *c)
             return false;
         if (value && read_value(k, value + 1, op, &c->keys[k - keys]))
             continue;
-        complain("%s: '%s' is not of the form %s=%s", cb_op_name(c->op->code), word, k->name,
-                 k->form);
+        complain("%s: '%s' is not of the form %s=%s", bench_op_name(c->op), word, k->name, k->form);
         return false;
     }
     return true;
@@ -184,17 +183,30 @@ static bool read_dtypes(char *list, uint32_t *out)
     return *out != 0;
 }
 
+/* NULL: the nearest was named. */
+static const struct bench_op *find_op(const char *name)
+{
+    const char *names[BENCH_OPS];
+    for (uint64_t i = 0; i < BENCH_OPS; i++) {
+        names[i] = bench_op_name(bench_op_at(i));
+        if (!strcmp(names[i], name))
+            return bench_op_at(i);
+    }
+    complain("unknown op '%s'; the nearest is %s", name, nearest(name, names, BENCH_OPS));
+    return NULL;
+}
+
 static bool add_op(const char *name, struct bench_plan *out)
 {
-    const struct op *op = op_find(name);
+    const struct bench_op *op = find_op(name);
     if (!op)
         return false;
     for (uint32_t i = 0; i < out->n_ops; i++)
-        if (out->ops[i]->code == op->code) {
+        if (out->ops[i] == op) {
             complain("%s is named twice", name);
             return false;
         }
-    out->ops[out->n_ops++] = bench_op_at(op->code);
+    out->ops[out->n_ops++] = op;
     return true;
 }
 
@@ -281,7 +293,7 @@ bool bench_plan_at(const struct bench_plan *plan, uint64_t i, struct bench_case 
         *out = (struct bench_case){ .op = op, .dtype = dtype_at(dtypes_of(plan, op), i / shapes) };
         snprintf(out->words, sizeof(out->words), "%s",
                  *plan->words ? plan->words : op->shapes[i % shapes]);
-        out->call.op = op_find(cb_op_name(op->code));
+        out->call.op = op->code == BENCH_COPY ? &bench_copy_op : op_find(bench_op_name(op));
         return set_words(op->defaults, out) && set_words(out->words, out) && op->make(out);
     }
     return false;
@@ -294,7 +306,7 @@ void bench_help(void)
     puts("\nOps, their keys with the values that count when none is given, and types:");
     const struct bench_op *op;
     for (uint64_t i = 0; (op = bench_op_at(i)) != NULL; i++) {
-        printf("  %s %s\n      %s;", cb_op_name(op->code), op->defaults, op->story);
+        printf("  %s %s\n      %s;", bench_op_name(op), op->defaults, op->story);
         for (uint64_t d = 0; d < (uint64_t)__builtin_popcount(op->dtypes); d++)
             printf(" %s", cb_dtype_name(dtype_at(op->dtypes, d)));
         putchar('\n');

@@ -22,6 +22,12 @@ static void print_ops(void)
         printf("%s%s", i ? " " : "", cb_op_name(i));
 }
 
+static void print_timed_ops(void)
+{
+    print_ops();
+    fputs(" copy", stdout);
+}
+
 /* Of this machine: asked for when somebody completes. */
 static void print_ids(void)
 {
@@ -32,10 +38,8 @@ static const struct kind {
     const char *word;
     void (*print)(void); /* words, or a command that prints them */
 } kinds[] = {
-    { "ID", print_ids },
-    { "COMMAND", print_commands },
-    { "OP", print_ops },
-    { "SHELL", print_shells },
+    { "ID", print_ids },        { "COMMAND", print_commands }, { "OP", print_ops },
+    { "OPS", print_timed_ops }, { "SHELL", print_shells },
 };
 
 /* The kind of the first word: of "[COMMAND]", COMMAND's. NULL: there is none. */

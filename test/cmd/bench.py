@@ -40,6 +40,9 @@ OPS = {
     "binary op=div n=1000": "binary_div_by_reciprocal",
     "gather rows=10 cols=3 indices=20": "gather_shifted",
     "scatter rows=10 cols=3 indices=20": "scatter_first_wins",
+    "copy op=htod n=100": "copy_short",
+    "copy op=dtoh n=100": "copy_short",
+    "copy op=dtod n=100": "copy_short",
 }
 
 
@@ -67,7 +70,8 @@ def reductions_and_maps_are_right_in_every_type():
                   *(f"unary op={op} n=500" for op in ("relu", "sigmoid", "tanh", "exp", "log",
                                                       "sqrt", "abs", "neg")),
                   *(f"binary op={op} n=500" for op in ("add", "sub", "mul", "div", "max", "min")),
-                  "softmax shape=9,7", "gather rows=5 cols=2 indices=9"):
+                  "softmax shape=9,7", "gather rows=5 cols=2 indices=9",
+                  *(f"copy op={way} n=500" for way in ("htod", "dtoh", "dtod"))):
         found = rows(run(*words.split(), "dtype=f64,f32,bf16,f16", "--csv"))
         if [row["dtype"] for row in found] != ["f64", "f32", "bf16", "f16"]:
             yield f"{words}: {found}"
@@ -132,6 +136,9 @@ def figures_fit_together():
             yield str(row)
         if abs(2e-6 * 30 * 20 * 10 / median - float(row["rate"])) > 0.02 * float(row["rate"]):
             yield str(row)
+    row, = rows(run("copy", "op=dtod", "n=250000", "--csv"))
+    if abs(1 / float(row["median_ms"]) - float(row["rate"])) > 0.02 * float(row["rate"]):
+        yield str(row)
     first, second = rows(run("gemm", "m=2", "n=64", "k=64", "dtype=f64", "--csv", "--peer",
                              f"blas:{BLAS}"))
     ratio = float(first["median_ms"]) / float(second["median_ms"])
@@ -177,7 +184,7 @@ def a_library_of_blas_is_compared_with():
 def the_standard_list_of_every_op_is_valid():
     done = run("--csv", "--backend", "null", env=ALL)
     found = rows(done)
-    if done.returncode or done.stderr or len({row["op"] for row in found}) != 13:
+    if done.returncode or done.stderr or len({row["op"] for row in found}) != 14:
         yield f"{done.returncode}: {done.stderr}"
     yield from (str(row) for row in found if "null" not in row["reason"])
     cases = {(row["op"], row["dtype"], row["shape"]) for row in found}
@@ -194,7 +201,8 @@ def types_narrow_the_standard_list():
 
 def misuse_is_exit_code_2_and_one_line():
     for words, hint in (
-            ("gem", "gemm"), ("gemm gemm", "twice"), ("gemm mm=3", "m"), ("m=3", "one op"),
+            ("gem", "gemm"), ("coppy", "copy"), ("copy op=dtot", "op=NAME"),
+            ("gemm gemm", "twice"), ("gemm mm=3", "m"), ("m=3", "one op"),
             ("gemm softmax m=3", "one op"), ("gemm m=x", "m=N"), ("gemm m=", "m=N"),
             ("gemm m=1,2", "m=N"), ("gemm trans_a=2", "0|1"), ("unary op=foo", "op=NAME"),
             ("gemm dtype=f31", "f32"), ("gemm dtype=", "dtype"),
