@@ -7,34 +7,17 @@
 #include <string.h>
 
 struct cb_event {
-    cb_event *next;
-    uint64_t handle;
     unsigned references;  /* under the instance's lock; one while it is in the list */
     pthread_mutex_t lock; /* guards what follows */
     cl_event marker;      /* NULL: never recorded */
     bool told;            /* the late error before the marker */
 };
 
-/* ---- the lists; the instance is locked ---- */
-
-static cb_event **bucket(struct ocl_backend *ocl, uint64_t handle)
-{
-    return &ocl->events[handle / OCL_HANDLE_STEP % OCL_EVENT_LISTS];
-}
-
-static cb_event **find(struct ocl_backend *ocl, uint64_t handle)
-{
-    cb_event **at = bucket(ocl, handle);
-    while (*at && (*at)->handle != handle)
-        at = &(*at)->next;
-    return at;
-}
-
 static cb_status acquire(struct ocl_backend *ocl, const cb_event *handle, cb_event **out,
                          const char *where, cb_error *err)
 {
     pthread_mutex_lock(&ocl->lock);
-    cb_event *event = *find(ocl, (uint64_t)(uintptr_t)handle);
+    cb_event *event = cbc_handles_find(&ocl->events, handle);
     if (event)
         event->references++;
     pthread_mutex_unlock(&ocl->lock);
@@ -64,12 +47,9 @@ static void release(struct ocl_backend *ocl, cb_event *event)
 
 void ocl_events_free(struct ocl_backend *ocl)
 {
-    for (int i = 0; i < OCL_EVENT_LISTS; i++)
-        while (ocl->events[i]) {
-            cb_event *event = ocl->events[i];
-            ocl->events[i] = event->next;
-            free_event(ocl, event);
-        }
+    for (uint64_t i = 0; i < ocl->events.n; i++)
+        free_event(ocl, ocl->events.list[i].object);
+    cbc_handles_free(&ocl->events);
 }
 
 /* The marker of the last record, with a reference of the driver's; NULL: never recorded. */
@@ -103,6 +83,24 @@ static cb_status leave(struct ocl_call *call, cb_event *event, cb_status st)
 
 /* ---- the slots ---- */
 
+static cb_status create(struct ocl_backend *ocl, cb_event **out, cb_error *err)
+{
+    cb_event *event = calloc(1, sizeof(*event));
+    if (!event)
+        return cbc_fail(err, CB_OUT_OF_MEMORY, "event_create", "no memory for an event");
+    pthread_mutex_init(&event->lock, NULL);
+    event->references = 1;
+    pthread_mutex_lock(&ocl->lock);
+    cb_event *handle = cbc_handles_add(&ocl->events, event);
+    pthread_mutex_unlock(&ocl->lock);
+    if (!handle) {
+        free_event(ocl, event);
+        return cbc_fail(err, CB_OUT_OF_MEMORY, "event_create", "no memory for a handle");
+    }
+    *out = handle;
+    return CB_OK;
+}
+
 cb_status ocl_event_create(void *self, uint32_t flags, cb_event **out, cb_error *err)
 {
     struct ocl_call call;
@@ -111,20 +109,8 @@ cb_status ocl_event_create(void *self, uint32_t flags, cb_event **out, cb_error 
         st = cbc_check_flags(flags, 0, "event_create", err);
     if (st == CB_OK && !out)
         st = cbc_invalid(err, "event_create", "out is NULL");
-    cb_event *event = st == CB_OK ? calloc(1, sizeof(*event)) : NULL;
-    if (event) {
-        pthread_mutex_init(&event->lock, NULL);
-        event->references = 1;
-        event->handle = ocl_handle_new();
-        pthread_mutex_lock(&call.ocl->lock);
-        cb_event **at = bucket(call.ocl, event->handle);
-        event->next = *at;
-        *at = event;
-        pthread_mutex_unlock(&call.ocl->lock);
-        *out = (cb_event *)(uintptr_t)event->handle;
-    } else if (st == CB_OK) {
-        st = cbc_fail(err, CB_OUT_OF_MEMORY, "event_create", "no memory for an event");
-    }
+    if (st == CB_OK)
+        st = create(call.ocl, out, err);
     return ocl_call_end(&call, st);
 }
 
@@ -134,10 +120,7 @@ cb_status ocl_event_destroy(void *self, cb_event *handle, cb_error *err)
     cb_status st = ocl_call_begin(&call, self, "event_destroy", err);
     if (st == CB_OK) {
         pthread_mutex_lock(&call.ocl->lock);
-        cb_event **at = find(call.ocl, (uint64_t)(uintptr_t)handle);
-        cb_event *event = *at;
-        if (event)
-            *at = event->next;
+        cb_event *event = cbc_handles_remove(&call.ocl->events, handle);
         pthread_mutex_unlock(&call.ocl->lock);
         if (event)
             release(call.ocl, event);

@@ -13,6 +13,7 @@
 #include "compute_backend_plugin.h"
 #include "error.h"
 #include "fpenv.h"
+#include "handles.h"
 
 #define OCL_VERSION "0.1.0"
 
@@ -38,8 +39,6 @@ struct ocl_device {
 struct ocl_tuning {
     uint32_t gemm_m, gemm_n, gemm_k;
 };
-
-#define OCL_EVENT_LISTS 256 /* by handle */
 
 struct ocl_backend {
     /* Streams, events, spares. Held only for a moment, never across a call of the driver: a fork
@@ -70,9 +69,8 @@ struct ocl_backend {
     atomic_uint_fast64_t allocated; /* bytes, of those */
     struct ocl_spare *spares;       /* temporary memory kept for the next call of its stream */
     cb_stream *default_stream;      /* made by init */
-    cb_stream *streams;
-    cb_event *events[OCL_EVENT_LISTS];
-    cb_stream *clearing;      /* internal: fills new buffers with zeroes */
+    cb_stream *clearing;            /* internal: fills new buffers with zeroes */
+    struct cbc_handles streams, events;
     struct ocl_backend *next; /* all instances of the process, see fork.c */
 };
 
@@ -175,16 +173,13 @@ cb_status ocl_memset(void *self, uint64_t dst, uint32_t value, uint64_t bytes, c
 /* ---- stream.c ----
  *
  * A stream is an in-order queue of the driver. Each command also waits for the event of the one
- * before it, so that a failure skips what is queued behind it and shows in the last event. A handle
- * is a number that is never given out twice, so that a stale one is found. */
-#define OCL_RECENT      32
-#define OCL_HANDLE_STEP 64
+ * before it, so that a failure skips what is queued behind it and shows in the last event. */
+#define OCL_RECENT 32
 
 struct ocl_kernel; /* see launch.c */
 
 struct cb_stream {
-    cb_stream *next; /* of the instance */
-    uint64_t handle;
+    cb_stream *handle;    /* what the host knows it by */
     unsigned references;  /* under the instance's lock; one while it is in the list */
     pthread_mutex_t lock; /* guards what follows, and the order of commands */
     cl_command_queue queue;
@@ -198,7 +193,6 @@ struct cb_stream {
     uint64_t n_kernels, kernels_room;
 };
 
-uint64_t ocl_handle_new(void);
 /* CL_COMPLETE, more for work that is not done, less for work that failed. */
 cl_int ocl_event_status(cl_event event);
 cb_status ocl_stream_make(struct ocl_backend *ocl, cb_stream **out, const char *where,

@@ -3,31 +3,13 @@
 
 #include <stdlib.h>
 
-/* Handles look like addresses of no process, so that a mix-up with a pointer is found too. */
-#define HANDLE_BASE (UINT64_C(1) << 61)
-
-/* Of the whole process, so that a handle of another instance is found too. */
-uint64_t ocl_handle_new(void)
-{
-    static atomic_uint_fast64_t last = HANDLE_BASE;
-    return atomic_fetch_add_explicit(&last, OCL_HANDLE_STEP, memory_order_relaxed);
-}
-
-/* ---- the list; the instance is locked ---- */
-
-static cb_stream **find(struct ocl_backend *ocl, uint64_t handle)
-{
-    cb_stream **at = &ocl->streams;
-    while (*at && (*at)->handle != handle)
-        at = &(*at)->next;
-    return at;
-}
+/* ---- the list ---- */
 
 cb_status ocl_stream_acquire(struct ocl_backend *ocl, const cb_stream *handle, cb_stream **out,
                              const char *where, cb_error *err)
 {
     pthread_mutex_lock(&ocl->lock);
-    cb_stream *stream = handle ? *find(ocl, (uint64_t)(uintptr_t)handle) : ocl->default_stream;
+    cb_stream *stream = handle ? cbc_handles_find(&ocl->streams, handle) : ocl->default_stream;
     if (stream)
         stream->references++;
     pthread_mutex_unlock(&ocl->lock);
@@ -37,16 +19,21 @@ cb_status ocl_stream_acquire(struct ocl_backend *ocl, const cb_stream *handle, c
                                 (const void *)handle);
 }
 
-/* The stream behind a handle in order, with a reference; NULL after the last. */
-static cb_stream *acquire_next(struct ocl_backend *ocl, uint64_t handle)
+/* The first of the streams made after the one of that number, which it replaces; with a reference.
+ * NULL: there is none. */
+static cb_stream *acquire_next(struct ocl_backend *ocl, uint64_t *number)
 {
-    pthread_mutex_lock(&ocl->lock);
+    const struct cbc_handles *streams = &ocl->streams;
     cb_stream *stream = NULL;
-    for (cb_stream *at = ocl->streams; at; at = at->next)
-        if (at->handle > handle && (!stream || at->handle < stream->handle))
-            stream = at;
-    if (stream)
+    uint64_t i = 0;
+    pthread_mutex_lock(&ocl->lock);
+    while (i < streams->n && streams->list[i].number <= *number)
+        i++;
+    if (i < streams->n) {
+        *number = streams->list[i].number;
+        stream = streams->list[i].object;
         stream->references++;
+    }
     pthread_mutex_unlock(&ocl->lock);
     return stream;
 }
@@ -161,29 +148,6 @@ cb_status ocl_stream_finish(cb_stream *stream, const char *where, cb_error *err)
 
 /* ---- making and freeing ---- */
 
-cb_status ocl_stream_make(struct ocl_backend *ocl, cb_stream **out, const char *where,
-                          cb_error *err)
-{
-    cl_int code;
-    cb_stream *stream = calloc(1, sizeof(*stream));
-    if (!stream)
-        return cbc_fail(err, CB_OUT_OF_MEMORY, where, "no memory for a stream");
-    stream->queue = ocl_cl.clCreateCommandQueue(ocl->context, ocl->device->id,
-                                                CL_QUEUE_PROFILING_ENABLE, &code);
-    if (!stream->queue) {
-        free(stream);
-        return ocl_fail(err, where, "clCreateCommandQueue", code);
-    }
-    pthread_mutex_init(&stream->lock, NULL);
-    stream->references = 1;
-    stream->handle = ocl_handle_new();
-    pthread_mutex_lock(&ocl->lock);
-    stream->next = ocl->streams;
-    ocl->streams = *out = stream;
-    pthread_mutex_unlock(&ocl->lock);
-    return CB_OK;
-}
-
 /* Nobody refers to it any more. In the child of a fork its objects stay with the driver. */
 static void free_stream(struct ocl_backend *ocl, cb_stream *stream)
 {
@@ -199,6 +163,32 @@ static void free_stream(struct ocl_backend *ocl, cb_stream *stream)
     free(stream);
 }
 
+cb_status ocl_stream_make(struct ocl_backend *ocl, cb_stream **out, const char *where,
+                          cb_error *err)
+{
+    cl_int code;
+    cb_stream *stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return cbc_fail(err, CB_OUT_OF_MEMORY, where, "no memory for a stream");
+    stream->queue = ocl_cl.clCreateCommandQueue(ocl->context, ocl->device->id,
+                                                CL_QUEUE_PROFILING_ENABLE, &code);
+    if (!stream->queue) {
+        free(stream);
+        return ocl_fail(err, where, "clCreateCommandQueue", code);
+    }
+    pthread_mutex_init(&stream->lock, NULL);
+    stream->references = 1;
+    pthread_mutex_lock(&ocl->lock);
+    stream->handle = cbc_handles_add(&ocl->streams, stream);
+    pthread_mutex_unlock(&ocl->lock);
+    if (!stream->handle) {
+        free_stream(ocl, stream);
+        return cbc_fail(err, CB_OUT_OF_MEMORY, where, "no memory for a handle");
+    }
+    *out = stream;
+    return CB_OK;
+}
+
 void ocl_stream_release(struct ocl_backend *ocl, cb_stream *stream)
 {
     pthread_mutex_lock(&ocl->lock);
@@ -210,11 +200,9 @@ void ocl_stream_release(struct ocl_backend *ocl, cb_stream *stream)
 
 void ocl_streams_free(struct ocl_backend *ocl)
 {
-    while (ocl->streams) {
-        cb_stream *stream = ocl->streams;
-        ocl->streams = stream->next;
-        free_stream(ocl, stream);
-    }
+    for (uint64_t i = 0; i < ocl->streams.n; i++)
+        free_stream(ocl, ocl->streams.list[i].object);
+    cbc_handles_free(&ocl->streams);
 }
 
 /* ---- the slots ---- */
@@ -231,20 +219,8 @@ cb_status ocl_stream_create(void *self, uint32_t flags, cb_stream **out, cb_erro
     if (st == CB_OK)
         st = ocl_stream_make(call.ocl, &stream, "stream_create", err);
     if (st == CB_OK)
-        *out = (cb_stream *)(uintptr_t)stream->handle;
+        *out = stream->handle;
     return ocl_call_end(&call, st);
-}
-
-/* Takes a stream off the list; false when another thread was faster. */
-static bool unlist(struct ocl_backend *ocl, cb_stream *stream)
-{
-    pthread_mutex_lock(&ocl->lock);
-    cb_stream **at = find(ocl, stream->handle);
-    const bool found = *at == stream;
-    if (found)
-        *at = stream->next;
-    pthread_mutex_unlock(&ocl->lock);
-    return found;
 }
 
 static cb_status destroy(struct ocl_backend *ocl, cb_stream *stream, cb_error *err)
@@ -252,7 +228,10 @@ static cb_status destroy(struct ocl_backend *ocl, cb_stream *stream, cb_error *e
     cb_status st = ocl_stream_finish(stream, "stream_destroy", err);
     if (st != CB_OK)
         return st;
-    if (!unlist(ocl, stream))
+    pthread_mutex_lock(&ocl->lock);
+    const bool found = cbc_handles_remove(&ocl->streams, stream->handle);
+    pthread_mutex_unlock(&ocl->lock);
+    if (!found)
         return cbc_invalid(err, "stream_destroy", "the stream is being destroyed already");
     ocl_stream_release(ocl, stream); /* the list's */
     return CB_OK;
@@ -296,13 +275,10 @@ cb_status ocl_synchronize(void *self, cb_error *err)
     cb_status st = ocl_call_begin(&call, self, "synchronize", err);
     if (st != CB_OK)
         return ocl_call_end(&call, st);
-    for (at = 0; (stream = acquire_next(call.ocl, at)); ocl_stream_release(call.ocl, stream)) {
-        at = stream->handle;
+    for (at = 0; (stream = acquire_next(call.ocl, &at)); ocl_stream_release(call.ocl, stream))
         wait_for_tail(stream, &reports);
-    }
-    for (at = 0; st == CB_OK && (stream = acquire_next(call.ocl, at));
+    for (at = 0; st == CB_OK && (stream = acquire_next(call.ocl, &at));
          ocl_stream_release(call.ocl, stream)) {
-        at = stream->handle;
         pthread_mutex_lock(&stream->lock);
         st = ocl_stream_late(stream, "synchronize", err);
         pthread_mutex_unlock(&stream->lock);
