@@ -33,7 +33,8 @@
  * Streams         NULL is the instance's default stream. Work on one stream runs in order;
  *                 streams, the default one included, order nothing but themselves. Results are
  *                 there after synchronize, an event, or a blocking copy on the stream.
- * Late errors     after a failure found late a stream skips what is queued. The first call on it
+ * Late errors     after a failure found late a stream skips what is queued, and so does a stream
+ *                 that waits for an event recorded behind the failure. The first call on either
  *                 that returns a status reports the error, does nothing else and clears it; a call
  *                 that is refused for its arguments is none of these. Bad arguments are never found
  *                 late.
@@ -813,6 +814,10 @@ struct compute_backend_v1 {
     /**
      * stream_wait_event - what is queued on the stream from now on waits for the event. On the
      * default stream the call itself may wait.
+     *
+     * Errors: work behind an event of failed work would find its data missing, so it is skipped:
+     * the stream fails late too, which this call reports if it is known by then, else a later one.
+     * So does each wait for that event until it is recorded again.
      */
     cb_status (*stream_wait_event)(void *self, cb_stream *stream, cb_event *event, cb_error *err);
 

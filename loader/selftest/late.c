@@ -10,7 +10,8 @@
 
 static const char rule[] = "after a failure found late the stream skips what is queued; the first "
                            "call on it that returns a status reports the error, does nothing else "
-                           "and clears it; events recorded after it report it once each";
+                           "and clears it; events recorded after it report it once each, and "
+                           "streams that wait for one of them fail too";
 
 /* An instance on whose stream 0 a memset has failed, with a copy and an event queued behind it. */
 struct late {
@@ -147,16 +148,39 @@ static void events_that_are_not_behind_it_do_not_report_it(struct late *l)
           l->api->event_synchronize(l->self, before, &l->err), CB_OK);
 }
 
-/* Whether the stream that waits fails, too, is not said; that it goes on is. */
-static void a_wait_for_an_event_behind_it_ends(struct late *l)
+/* Which of the calls tells depends on when the failure is found. */
+static void a_stream_that_waits_for_an_event_behind_it_fails_too(struct late *l)
 {
     queue_the_rest(l);
-    check(l, "stream_wait_event on another stream",
+    for (int i = 0; i < 2; i++) {
+        cb_status st = l->api->stream_wait_event(l->self, l->stream[1], l->event, &l->err);
+        if (st == CB_OK)
+            st = put(l, 1);
+        if (st == CB_OK)
+            st = wait_stream(l, 1);
+        check(l, i ? "a second wait for the event" : "stream_wait_event, or what comes after it",
+              st, CB_DEVICE_ERROR);
+        check(l, "stream_synchronize again", wait_stream(l, 1), CB_OK);
+    }
+    check(l, "copy_dtoh on the default stream", get(l, -1), CB_OK);
+    if (l->out[0] == 7)
+        st_fail(l->run, rule, "the copy that was queued behind the wait has run");
+    check(l, "stream_synchronize behind the failure", wait_stream(l, 0), CB_DEVICE_ERROR);
+    check(l, "event_record after the report",
+          l->api->event_record(l->self, l->event, l->stream[0], &l->err), CB_OK);
+    check(l, "stream_wait_event of what was recorded after the report",
           l->api->stream_wait_event(l->self, l->stream[1], l->event, &l->err), CB_OK);
-    const cb_status st = wait_stream(l, 1);
-    check(l, "stream_synchronize of the stream that waited", st,
-          st == CB_DEVICE_ERROR ? CB_DEVICE_ERROR : CB_OK);
-    check(l, "stream_synchronize again", wait_stream(l, 1), CB_OK);
+    check(l, "stream_synchronize of the stream that waited", wait_stream(l, 1), CB_OK);
+}
+
+static void the_default_stream_that_waits_for_it_fails_too(struct late *l)
+{
+    queue_the_rest(l);
+    cb_status st = l->api->stream_wait_event(l->self, NULL, l->event, &l->err);
+    if (st == CB_OK)
+        st = get(l, -1);
+    check(l, "stream_wait_event on the default stream, or a copy after it", st, CB_DEVICE_ERROR);
+    check(l, "copy_dtoh again", get(l, -1), CB_OK);
     check(l, "stream_synchronize behind the failure", wait_stream(l, 0), CB_DEVICE_ERROR);
 }
 
@@ -198,7 +222,10 @@ static const struct {
     { "events_that_are_not_behind_it_do_not_report_it",
       events_that_are_not_behind_it_do_not_report_it },
     { "bad_arguments_do_not_report_it", bad_arguments_do_not_report_it },
-    { "a_wait_for_an_event_behind_it_ends", a_wait_for_an_event_behind_it_ends },
+    { "a_stream_that_waits_for_an_event_behind_it_fails_too",
+      a_stream_that_waits_for_an_event_behind_it_fails_too },
+    { "the_default_stream_that_waits_for_it_fails_too",
+      the_default_stream_that_waits_for_it_fails_too },
     { "other_streams_do_not_see_it", other_streams_do_not_see_it },
     { "synchronize_reports_one_stream_a_call", synchronize_reports_one_stream_a_call },
 };

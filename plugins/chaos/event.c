@@ -130,8 +130,9 @@ cb_status chaos_stream_wait_event(void *self, cb_stream *stream, cb_event *event
     if (st != CB_OK)
         return st;
     struct chaos_mark *mark = chaos_mark_hold(event->mark);
-    const bool waits = mark && !mark->done && !chaos_has(chaos, CHAOS_WAIT_IGNORED) &&
+    const bool heeds = mark && !chaos_has(chaos, CHAOS_WAIT_IGNORED) &&
                        (stream || !chaos_has(chaos, CHAOS_DEFAULT_WAITS_NOT));
+    const bool waits = heeds && !mark->done;
     if (stream && !chaos_stream_known(chaos, stream))
         st = cbc_invalid(err, "stream_wait_event", "stream %p is none of this instance",
                          (void *)stream);
@@ -140,6 +141,8 @@ cb_status chaos_stream_wait_event(void *self, cb_stream *stream, cb_event *event
     /* Work of the default stream runs in the thread of its caller, who therefore waits here. */
     while (!stream && waits && !mark->done)
         pthread_cond_wait(&chaos->changed, &chaos->lock);
+    if (st == CB_OK && heeds && mark->done)
+        st = chaos_mark_inherit(chaos, mark, err);
     chaos_mark_drop(mark);
     pthread_mutex_unlock(&chaos->lock);
     return st;
@@ -148,11 +151,10 @@ cb_status chaos_stream_wait_event(void *self, cb_stream *stream, cb_event *event
 /* The failure that came before the record, once. */
 static cb_status report(struct chaos_mark *mark, cb_error *err)
 {
-    if (!mark)
+    if (!mark || mark->told)
         return CB_OK;
-    const cb_status st = mark->failed;
-    mark->failed = CB_OK;
-    return chaos_tell(st, &mark->error, err);
+    mark->told = mark->done;
+    return chaos_tell(mark->failed, &mark->error, err);
 }
 
 cb_status chaos_event_query(void *self, cb_event *event, uint32_t *done, cb_error *err)

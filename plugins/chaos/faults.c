@@ -248,6 +248,9 @@ const struct chaos_fault chaos_faults[] = {
                  CHAOS_LATE_IN_ANY_EVENT),
     STREAM_QUIRK("late_error_spreads", "late", "a late failure is one of every stream",
                  CHAOS_LATE_SPREADS),
+    STREAM_QUIRK("late_error_ends_at_wait", "late",
+                 "a stream that waits for an event behind a late failure goes on",
+                 CHAOS_LATE_ENDS_AT_WAIT),
 
     /* the time between events */
     QUIRK("elapsed_swapped", "profile", "elapsed counts from end to start", CHAOS_TIME_SWAPPED),

@@ -27,6 +27,13 @@ void chaos_mark_now(struct chaos_mark *mark)
     mark->done = true;
 }
 
+cb_status chaos_mark_inherit(const struct chaos *chaos, const struct chaos_mark *mark,
+                             cb_error *err)
+{
+    return chaos_has(chaos, CHAOS_LATE_ENDS_AT_WAIT) ? CB_OK
+                                                     : chaos_tell(mark->failed, &mark->error, err);
+}
+
 bool chaos_stream_known(const struct chaos *chaos, const cb_stream *stream)
 {
     const cb_stream *at = chaos->streams;
@@ -122,9 +129,9 @@ static void settle(struct chaos_work *work, cb_status st, const cb_error *error)
         if (st == CB_OK)
             chaos_mark_now(work->mark);
         work->mark->done = true;
-        if (!chaos_has(work->chaos, CHAOS_LATE_NOT_IN_EVENT))
-            work->mark->failed = st;
+        work->mark->failed = st;
         work->mark->error = *error;
+        work->mark->told = chaos_has(work->chaos, CHAOS_LATE_NOT_IN_EVENT);
     }
     chaos_mark_drop(work->mark);
     if (work->waiter)
@@ -169,6 +176,7 @@ static bool is_there(const struct chaos_work *work)
 static cb_status run(struct chaos_work *work, cb_error *err)
 {
     struct chaos *chaos = work->chaos;
+    cb_status st = CB_OK;
     const struct timespec delay = { (time_t)(chaos->delay / 1000000),
                                     (long)(chaos->delay % 1000000 * 1000) };
     if (work->code < CHAOS_SLOTS) {
@@ -179,8 +187,10 @@ static cb_status run(struct chaos_work *work, cb_error *err)
     pthread_mutex_lock(&chaos->lock);
     while (work->code == CHAOS_WAIT && !is_there(work))
         pthread_cond_wait(&chaos->changed, &chaos->lock);
+    if (work->code == CHAOS_WAIT)
+        st = chaos_mark_inherit(chaos, work->mark, err);
     pthread_mutex_unlock(&chaos->lock);
-    return CB_OK;
+    return st;
 }
 
 /* For a fault: of whatever was recorded at some time. */
@@ -188,6 +198,7 @@ static void fail_events(const struct chaos *chaos, cb_status st, const cb_error 
 {
     for (cb_event *event = chaos->events; event; event = event->next)
         if (event->mark && event->mark->done) {
+            event->mark->told = false;
             event->mark->failed = st;
             event->mark->error = *error;
         }

@@ -10,8 +10,9 @@
 struct chaos_mark {
     unsigned holders;
     bool done;
+    bool told;        /* of what failed */
     uint64_t time;    /* when it was, in nanoseconds; 0: a failure has left it out */
-    cb_status failed; /* what the event still has to report; CB_OK: nothing */
+    cb_status failed; /* CB_OK: nothing has */
     cb_error error;
 };
 
@@ -44,6 +45,9 @@ struct cb_stream {
 struct chaos_mark *chaos_mark_hold(struct chaos_mark *mark);
 void chaos_mark_drop(struct chaos_mark *mark);
 void chaos_mark_now(struct chaos_mark *mark); /* it is done at this moment */
+/* The failure that left a mark out, for who waits for it. */
+cb_status chaos_mark_inherit(const struct chaos *chaos, const struct chaos_mark *mark,
+                             cb_error *err);
 bool chaos_event_known(const struct chaos *chaos, const cb_event *event);
 bool chaos_stream_known(const struct chaos *chaos, const cb_stream *stream);
 /* Queues work; CB_OK, or the late error of its stream. */

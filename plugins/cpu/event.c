@@ -135,19 +135,40 @@ cb_status cpu_event_record(void *self, cb_event *handle, cb_stream *stream, cb_e
     return cpu_call_end(&call, st);
 }
 
+/* The failure that left a mark out, if that is known by now. */
+static cb_status known_failure(const struct cpu_mark *mark, cb_error *err)
+{
+    return mark && mark->done ? cbc_error_pass(err, &mark->failed) : CB_OK;
+}
+
+/* The same, to the first who asks for it. */
+static cb_status tell(struct cpu_mark *mark, cb_error *err)
+{
+    if (!mark || mark->told)
+        return CB_OK;
+    mark->told = mark->done;
+    return known_failure(mark, err);
+}
+
 /* Work of the default stream runs in its caller's thread, so it is there that it waits. */
 static cb_status wait_on(struct cpu_backend *cpu, const cb_stream *handle, struct cpu_mark *mark,
                          cb_error *err)
 {
     struct cpu_stream *stream;
+    cb_status st = CB_OK;
     if (!handle) {
+        cpu_mark_hold(mark);
         cpu_queue_wait_mark(cpu, mark);
-        return CB_OK;
+        st = known_failure(mark, err);
+        cpu_mark_drop(mark);
+        return st;
     }
     if (mark && !mark->done)
         return queue(cpu, handle, mark, false, "stream_wait_event", err);
-    const cb_status st = cpu_queue_find(cpu, handle, &stream, "stream_wait_event", err);
-    return st == CB_OK ? cpu_queue_report(&stream->failed, err) : st;
+    st = cpu_queue_find(cpu, handle, &stream, "stream_wait_event", err);
+    if (st == CB_OK)
+        st = cpu_queue_report(&stream->failed, err);
+    return st == CB_OK ? known_failure(mark, err) : st;
 }
 
 cb_status cpu_stream_wait_event(void *self, cb_stream *stream, cb_event *handle, cb_error *err)
@@ -171,8 +192,8 @@ cb_status cpu_event_query(void *self, cb_event *handle, uint32_t *done, cb_error
         struct cpu_mark *mark = event->mark;
         if (!done)
             st = cbc_invalid(err, "event_query", "done is NULL");
-        else if (mark)
-            st = cpu_queue_report(&mark->failed, err);
+        else
+            st = tell(mark, err);
         if (st == CB_OK)
             *done = !mark || mark->done;
         cpu_queues_unlock(call.cpu);
@@ -188,8 +209,7 @@ cb_status cpu_event_synchronize(void *self, cb_event *handle, cb_error *err)
     if (st == CB_OK) {
         struct cpu_mark *mark = cpu_mark_hold(event->mark);
         cpu_queue_wait_mark(call.cpu, mark);
-        if (mark)
-            st = cpu_queue_report(&mark->failed, err);
+        st = tell(mark, err);
         cpu_mark_drop(mark);
         cpu_queues_unlock(call.cpu);
     }

@@ -15,7 +15,7 @@ static cb_status time_of(struct cpu_backend *cpu, const cb_event *handle, const 
         return cbc_invalid(err, "elapsed", "%s was never recorded", name);
     if (!mark->done)
         return cbc_fail(err, CB_BUSY, "elapsed", "%s is not done yet", name);
-    if (!mark->timed)
+    if (mark->failed.code != CB_OK)
         return cbc_invalid(err, "elapsed", "%s has no time, since work before it has failed", name);
     *time = mark->time;
     return CB_OK;

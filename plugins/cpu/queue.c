@@ -28,7 +28,6 @@ void cpu_mark_now(struct cpu_mark *mark)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     mark->time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    mark->timed = true;
     mark->done = true;
 }
 
@@ -129,6 +128,8 @@ static void do_first(struct cpu_stream *stream)
         pthread_mutex_lock(&queues->lock);
         queues->running--;
         stream->running = 0;
+    } else if (!task->makes_mark) {
+        cbc_error_pass(&failed, &task->mark->failed);
     }
     const bool late = !settle(cpu, task, failed.code == CB_OK ? NULL : &failed);
     if (late && failed.code != CB_OK)

@@ -12,10 +12,10 @@
 struct cpu_mark {
     unsigned holders;
     bool done;
-    bool timed;          /* done, and not because a failure left it out */
-    uint64_t time;       /* then: nanoseconds, of CLOCK_MONOTONIC */
+    bool told;           /* of what failed */
+    uint64_t time;       /* once done: nanoseconds, of CLOCK_MONOTONIC */
     const cb_stream *on; /* NULL: the default stream */
-    cb_error failed;     /* what is still to be reported; code CB_OK: nothing */
+    cb_error failed;     /* the failure that left it out; code CB_OK: none */
 };
 
 /* A caller who waits for one piece of work, whose late failure is its own; on the caller's stack.
@@ -25,7 +25,8 @@ struct cpu_waiter {
     cb_error failed;
 };
 
-/* One piece of work. With op it computes; else it makes its mark, or waits for it. */
+/* One piece of work. With op it computes; else it makes its mark, or waits for it, and fails as
+ * what left that out. */
 struct cpu_task {
     struct cpu_task *next;
     uint64_t ticket; /* of all streams of the instance, in the order in which they were queued */

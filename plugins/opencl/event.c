@@ -165,14 +165,25 @@ cb_status ocl_event_record(void *self, cb_event *handle, cb_stream *stream, cb_e
     return leave(&call, event, st);
 }
 
+/* The failure of what was queued before a marker. */
+static cb_status left_out(cl_int status, const char *where, cb_error *err)
+{
+    cbc_fail(err, CB_DEVICE_ERROR, where,
+             "work queued before the event was recorded has failed (%d)", (int)status);
+    if (err && err->size >= CB_ERROR_1_0)
+        err->native_code = status;
+    return CB_DEVICE_ERROR;
+}
+
 /* What is queued on the open stream from now on waits for the marker, and is skipped if what the
- * marker waits for fails. A failure that is over by now was told elsewhere. */
+ * marker waits for fails; when it has failed by now, this call is the one that tells. */
 static cb_status wait_on_device(struct ocl_call *call, cl_event marker)
 {
     cl_uint n;
     cl_event list[2] = { marker }, event;
-    if (ocl_event_status(marker) <= CL_COMPLETE)
-        return CB_OK;
+    const cl_int status = ocl_event_status(marker);
+    if (status <= CL_COMPLETE)
+        return status == CL_COMPLETE ? CB_OK : left_out(status, call->where, call->err);
     const cl_event *tail = ocl_stream_tail(call->stream, &n);
     if (n)
         list[1] = *tail;
@@ -207,13 +218,7 @@ static cb_status tell(cb_event *event, cl_event marker, const char *where, cb_er
     if (first)
         event->told = true;
     pthread_mutex_unlock(&event->lock);
-    if (!first)
-        return CB_OK;
-    cbc_fail(err, CB_DEVICE_ERROR, where,
-             "work queued before the event was recorded has failed (%d)", (int)status);
-    if (err && err->size >= CB_ERROR_1_0)
-        err->native_code = status;
-    return CB_DEVICE_ERROR;
+    return first ? left_out(status, where, err) : CB_OK;
 }
 
 cb_status ocl_event_query(void *self, cb_event *handle, uint32_t *done, cb_error *err)

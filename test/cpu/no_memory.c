@@ -187,6 +187,8 @@ static cb_status step_wait_event(struct world *w, cb_error *err)
     if (status == CB_OK)
         status = api->stream_wait_event(w->be.self, w->other, w->event, err);
     const cb_status late = api->synchronize(w->be.self, status == CB_OK ? err : NULL);
+    if (late != CB_OK) /* the stream that waited has failed with the other */
+        api->synchronize(w->be.self, NULL);
     return status == CB_OK ? late : status;
 }
 
@@ -451,6 +453,32 @@ static void synchronize_reports_a_late_failure_and_destroy_does_not_mind_one(voi
     assert_int_equal(starve_at, 0);
 }
 
+static void a_stream_that_waits_for_an_event_behind_a_late_failure_fails_too(void **state)
+{
+    struct late l;
+    cb_error err;
+    (void)state;
+    cb_error_init(&err);
+    queue_failure(&l);
+    countdown = 0;
+    make(&l.w, step_other_stream);
+    const cb_copy_htod_args behind = {
+        CB_ARGS(cb_copy_htod_args), .flags = CB_COPY_ASYNC, .dst = l.ptr, .src = l.got,
+        .bytes = sizeof(l.got),     .stream = l.w.other
+    };
+    assert_int_equal(l.api->stream_wait_event(l.self, l.w.other, l.w.event, &err), CB_OK);
+    assert_int_equal(l.api->copy_htod(l.self, &behind, &err), CB_OK);
+    countdown = 1;
+    expect_late(l.api->stream_synchronize(l.self, l.w.other, &err), &err);
+    assert_int_equal(l.api->stream_synchronize(l.self, l.w.other, &err), CB_OK);
+    expect_late(l.api->stream_wait_event(l.self, l.w.other, l.w.event, &err), &err);
+    expect_late(l.api->stream_wait_event(l.self, NULL, l.w.event, &err), &err);
+    expect_late(l.api->event_synchronize(l.self, l.w.event, &err), &err);
+    assert_int_equal(cb_download(l.w.be, l.got, l.ptr, sizeof(l.got), &err), CB_OK);
+    assert_int_equal(l.got[0], 0); /* the copy behind the wait was left out */
+    l.api->destroy(l.self);
+}
+
 static void an_event_behind_a_late_failure_has_no_time(void **state)
 {
     struct late l;
@@ -534,6 +562,7 @@ int main(void)
         cmocka_unit_test(the_call_that_reports_a_late_failure_does_nothing_else),
         cmocka_unit_test(a_blocking_copy_behind_a_late_failure_reports_it),
         cmocka_unit_test(synchronize_reports_a_late_failure_and_destroy_does_not_mind_one),
+        cmocka_unit_test(a_stream_that_waits_for_an_event_behind_a_late_failure_fails_too),
         cmocka_unit_test(an_event_behind_a_late_failure_has_no_time),
         cmocka_unit_test(in_a_child_without_threads_calls_say_so_and_destroy_does_the_work),
     };

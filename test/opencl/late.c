@@ -198,6 +198,11 @@ static void a_stream_that_waits_for_it_is_skipped_too(void **state)
     driver_let_go();
     fails(wait_stream(s, 1), s);
     fails(wait_stream(s, 0), s);
+    fails(s->be.api->stream_wait_event(s->be.self, s->stream[1], s->event, &s->err), s);
+    fails(s->be.api->stream_wait_event(s->be.self, NULL, s->event, &s->err), s);
+    assert_true(s->err.native_code < 0);
+    TEST_OK(wait_stream(s, 1), &s->err);
+    TEST_OK(record(s, 0), &s->err);
     TEST_OK(s->be.api->stream_wait_event(s->be.self, s->stream[1], s->event, &s->err), &s->err);
     TEST_OK(wait_stream(s, 1), &s->err);
     TEST_OK(get(s, NULL), &s->err);
