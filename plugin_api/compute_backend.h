@@ -204,7 +204,7 @@ enum {
 #define CB_FEATURE_PEER_ACCESS    (1u << 4) /* reads another device's memory */
 #define CB_FEATURE_UNIFIED_MEMORY (1u << 5) /* host and device share addresses and caches */
 #define CB_FEATURE_CLUSTER_LAUNCH (1u << 6)
-#define CB_FEATURE_ASYNC_COPY     (1u << 7) /* copies overlap with work */
+#define CB_FEATURE_ASYNC_COPY     (1u << 7) /* copies overlap with other streams' work */
 
 /* For init and capabilities: the backend chooses. The option `device` (ordinal, id or name glob)
  * decides when given, else ordinal 0. */

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define BYTES     4096
 #define ROUNDS    8
@@ -411,6 +412,84 @@ static void destroy_waits(struct scene *s)
     free(own);
 }
 
+/* ---- copies beside work ---- */
+
+#define WORK_BYTES (UINT64_C(4) << 20)
+#define WORK_MS    100 /* beside which a copy of BYTES is over at once, also on a busy machine */
+#define PIECES_MAX 1024
+#define TRIES      5
+
+/* Queues pieces of long work on stream 0, and records the event behind them. */
+static bool queue_work(struct scene *s, uint64_t ptr, uint32_t pieces)
+{
+    cb_binary_args args = doubling(s, s->stream[0]);
+    args.n = WORK_BYTES / 4;
+    args.a = args.b = args.output = ptr;
+    for (uint32_t i = 0; i < pieces; i++)
+        if (!ok(s, "binary", s->api->binary(s->self, &args, &s->err)))
+            return false;
+    return record(s, s->stream[0]);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* How many pieces last long enough, when what the first call takes is over; 0: the case has
+ * failed. */
+static uint32_t enough_work(struct scene *s, uint64_t ptr)
+{
+    if (!queue_work(s, ptr, 1) || !finish(s, 0))
+        return 0;
+    for (uint32_t pieces = 1;; pieces *= 2) {
+        const int64_t start = now_ms();
+        if (!queue_work(s, ptr, pieces) || !finish(s, 0))
+            return 0;
+        if (now_ms() - start >= WORK_MS || pieces >= PIECES_MAX)
+            return pieces;
+    }
+}
+
+/* Whether copies on stream 1 are over while stream 0 is still at work; chance may have it
+ * otherwise. */
+static bool copies_are_over_first(struct scene *s, uint64_t ptr, uint32_t pieces)
+{
+    uint32_t done = 1;
+    if (!queue_work(s, ptr, pieces) || !put(s, 1, s->buffer[0], s->in[0], CB_COPY_ASYNC) ||
+        !get(s, 1, s->out[0], s->buffer[0], CB_COPY_ASYNC) || !finish(s, 1) ||
+        !ok(s, "event_query", s->api->event_query(s->self, s->event, &done, &s->err)))
+        return false;
+    all_are(s, "an asynchronous copy is done after stream_synchronize", s->out[0], 1.0f, 1.0f);
+    return finish(s, 0) && !done;
+}
+
+static void copies_overlap_with_work(struct scene *s)
+{
+    cb_capabilities caps;
+    uint64_t ptr = 0;
+    cb_capabilities_init(&caps);
+    if (!ok(s, "capabilities", s->api->capabilities(s->self, CB_DEVICE_AUTO, &caps, &s->err)))
+        return;
+    if (!(caps.features & CB_FEATURE_ASYNC_COPY)) {
+        st_skip(s->run, "the device has no CB_FEATURE_ASYNC_COPY");
+        return;
+    }
+    if (!offered(s, "alloc", s->api->alloc(s->self, WORK_BYTES, NULL, &ptr, &s->err)))
+        return;
+    fill(s->in[0], 1.0f);
+    const uint32_t pieces = enough_work(s, ptr);
+    bool over = false;
+    for (int i = 0; pieces && !over && i < TRIES; i++)
+        over = copies_are_over_first(s, ptr, pieces);
+    if (!over)
+        st_fail(s->run, "with CB_FEATURE_ASYNC_COPY copies overlap with work on other streams",
+                "%d times copies on one stream ended only after the work on another", TRIES);
+    ok(s, "free", s->api->free(s->self, ptr, NULL, &s->err));
+}
+
 /* The default stream is NULL: all but destroying it works. */
 static void default_stream(struct scene *s)
 {
@@ -472,6 +551,7 @@ static const struct {
     { "synchronize_waits_for_all", synchronize_waits_for_all, false },
     { "stream_destroy_waits", stream_destroy_waits, true },
     { "destroy_waits", destroy_waits, true },
+    { "copies_overlap_with_work", copies_overlap_with_work, true },
     { "default_stream", default_stream, true },
     { "faults_are_refused", faults_are_refused, false },
 };

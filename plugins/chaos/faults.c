@@ -230,6 +230,8 @@ const struct chaos_fault chaos_faults[] = {
                  CHAOS_EVENT_WAITS_NOT),
     STREAM_QUIRK("free_at_once", "streams", "a buffer is gone although queued work uses it",
                  CHAOS_FREE_AT_ONCE),
+    STREAM_QUIRK("copy_waits", "streams",
+                 "a copy waits for what was queued before it on any stream", CHAOS_COPY_WAITS),
     STREAM_QUIRK("stream_checks_late", "streams",
                  "on a stream, a bad argument is a late error of the stream", CHAOS_CHECKS_LATE),
     { "indices_read_late", "streams",

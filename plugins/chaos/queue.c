@@ -173,15 +173,38 @@ static bool is_there(const struct chaos_work *work)
     return work->mark->done || (ends && work->event->mark != work->mark);
 }
 
+/* Whether another stream still has work from before this. */
+static bool others_are_behind(const struct chaos_work *work)
+{
+    for (const cb_stream *s = work->chaos->streams; s; s = s->next) {
+        const uint64_t next = s->first ? s->first->ticket : UINT64_MAX;
+        if (s != work->stream && (s->running ? s->running : next) < work->ticket)
+            return true;
+    }
+    return false;
+}
+
+/* For a fault: until all that was queued before this is done. */
+static void wait_for_others(struct chaos_work *work)
+{
+    pthread_mutex_lock(&work->chaos->lock);
+    while (others_are_behind(work))
+        pthread_cond_wait(&work->chaos->changed, &work->chaos->lock);
+    pthread_mutex_unlock(&work->chaos->lock);
+}
+
 static cb_status run(struct chaos_work *work, cb_error *err)
 {
     struct chaos *chaos = work->chaos;
+    const bool copies = work->code >= CHAOS_COPY_HTOD && work->code <= CHAOS_COPY_DTOD;
     cb_status st = CB_OK;
     const struct timespec delay = { (time_t)(chaos->delay / 1000000),
                                     (long)(chaos->delay % 1000000 * 1000) };
     if (work->code < CHAOS_SLOTS) {
         if (chaos->delay)
             nanosleep(&delay, NULL);
+        if (copies && chaos_has(chaos, CHAOS_COPY_WAITS))
+            wait_for_others(work);
         return chaos_run(work, err);
     }
     pthread_mutex_lock(&chaos->lock);

@@ -61,7 +61,8 @@ cb_status cpu_capabilities(void *self, uint32_t ordinal, cb_capabilities *out, c
 {
     static const cb_capabilities capabilities = {
         CB_ARGS(cb_capabilities),
-        .features = CB_FEATURE_FP16 | CB_FEATURE_BF16 | CB_FEATURE_UNIFIED_MEMORY,
+        .features =
+            CB_FEATURE_FP16 | CB_FEATURE_BF16 | CB_FEATURE_UNIFIED_MEMORY | CB_FEATURE_ASYNC_COPY,
         .warp_size = 1,
         .max_threads_per_block = 1,
     };

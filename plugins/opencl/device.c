@@ -136,6 +136,21 @@ static void read_compute(struct ocl_device *d)
         d->warp_size = 1;
 }
 
+/* A processor's memory is the host's, whatever its driver calls it. Copies overlap with work where
+ * a card's memory is apart, and on a processor of which they take one unit; OpenCL does not tell of
+ * others. */
+static void read_memory_kind(struct ocl_device *d)
+{
+    const bool processor = d->type & CL_DEVICE_TYPE_CPU;
+    const bool unified = ask_u32(d->id, CL_DEVICE_HOST_UNIFIED_MEMORY);
+    d->memory_kind = processor ? CB_MEMORY_HOST : unified ? CB_MEMORY_UNIFIED : CB_MEMORY_DEVICE;
+    d->features = CB_FEATURE_FP16 | CB_FEATURE_BF16;
+    if (processor || unified)
+        d->features |= CB_FEATURE_UNIFIED_MEMORY;
+    if (processor ? d->compute_units > 1 : !unified)
+        d->features |= CB_FEATURE_ASYNC_COPY;
+}
+
 static void read_device(struct ocl_device *d, cl_platform_id platform, cl_device_id id,
                         unsigned place)
 {
@@ -159,16 +174,7 @@ static void read_device(struct ocl_device *d, cl_platform_id platform, cl_device
     d->local_memory = ask_u64(id, CL_DEVICE_LOCAL_MEM_SIZE);
     d->group_size = ask_size(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
 
-    /* A processor's memory is the host's, whatever its driver calls it. */
-    const bool unified = ask_u32(id, CL_DEVICE_HOST_UNIFIED_MEMORY);
-    d->memory_kind = d->type & CL_DEVICE_TYPE_CPU ? CB_MEMORY_HOST
-                     : unified                    ? CB_MEMORY_UNIFIED
-                                                  : CB_MEMORY_DEVICE;
-    d->features = CB_FEATURE_FP16 | CB_FEATURE_BF16;
-    if (unified || d->type & CL_DEVICE_TYPE_CPU)
-        d->features |= CB_FEATURE_UNIFIED_MEMORY;
-    else
-        d->features |= CB_FEATURE_ASYNC_COPY;
+    read_memory_kind(d);
 }
 
 /* ---- the list ---- */

@@ -48,6 +48,7 @@ static void capabilities_name_the_types_that_the_ops_take(void **state)
     assert_true(one.features & CB_FEATURE_FP16);
     assert_true(one.features & CB_FEATURE_BF16);
     assert_true(one.features & CB_FEATURE_UNIFIED_MEMORY);
+    assert_true(one.features & CB_FEATURE_ASYNC_COPY);
     assert_false(one.features & (CB_FEATURE_FP8 | CB_FEATURE_TENSOR_CORES));
 }
 
