@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv2d_product of one instruction set. Each size of tile is a function of its own, unrolled. */
 
+/* A few lines: the processor has room for them, and what a tile reads does not wait. */
+static inline void product_fetch(struct conv2d_fetch *f)
+{
+    struct conv2d_region *region = &f->region;
+    for (uint64_t left = f->lines; left && region->columns; left--) {
+        vec_prefetch_l2(region->p + f->done);
+        f->done += GEMM_LINE / sizeof(float);
+        if (f->done >= region->length) {
+            f->done = 0;
+            region->p += region->step;
+            region->columns--;
+        }
+    }
+}
+
 /* How many of n pixels vector i has. */
 static inline uint64_t product_lanes(uint64_t n, uint64_t i)
 {
@@ -67,7 +82,13 @@ product_tile(const struct conv2d_product *x, uint64_t at, const int rows, const 
                 x->add ? f32_load_mask(c + (uint64_t)j * ld + i * f32_n, mask[i]) : f32_zero();
     for (uint64_t t = 0; t < steps; t++, b += GEMM_LANES) {
         const float *a = sheet + offsets[t];
+        if (t % CONV2D_FETCH == 0)
+            product_fetch(x->fetch);
         vec_prefetch_l2(b + next);
+        const float *ahead = sheet + offsets[t + CONV2D_AHEAD];
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++)
+            vec_prefetch(ahead + i * f32_n);
         if (rows > cols)
             product_high(a, b, rows, cols, sums);
         else

@@ -90,7 +90,7 @@ static void plan_bytes(struct plan *p)
     const uint64_t columns = conv2d_least(p->panels * p->width, TILE_COLUMNS);
     p->aside = b.nn > 1 || t.x.length != b.qq || v->column != 1 || (b.pp > 1 && v->row != b.qq);
     p->sheet_bytes = bytes_of(k.cn * t.channel + (uint64_t)p->set->vector * p->set->high);
-    p->offsets_bytes = bytes_of(conv2d_steps(&k));
+    p->offsets_bytes = bytes_of(conv2d_steps(&k) + CONV2D_AHEAD);
     p->panel_bytes = p->packed ? 0 : bytes_of(conv2d_steps(&k) * GEMM_LANES);
     p->aside_bytes = p->aside ? bytes_of(aside_ld(p, pixels_of(&b, &t)) * columns) : 0;
 }
@@ -226,6 +226,7 @@ static void pack_task(void *ctx, uint64_t task, unsigned thread)
 
 /* A block by the panels j0 to j1 of a group, in the memory of a thread. */
 struct task {
+    uint64_t number;
     struct conv2d_block block;
     uint64_t group, j0, j1;
     float *sheet, *panel, *c;
@@ -234,11 +235,42 @@ struct task {
     uint64_t length; /* of its rows */
 };
 
+static uint64_t group_of(const struct job *job, uint64_t task)
+{
+    return job->round.g0 + task / job->pieces % job->round.gn;
+}
+
+static struct conv2d_block block_of(const struct job *job, uint64_t task)
+{
+    return conv2d_block(&job->plan->view, &job->plan->blocks, task / job->pieces / job->round.gn);
+}
+
 static float *pixel_at(const struct conv2d_view *v, uint64_t n, uint64_t group, uint64_t column,
                        uint64_t p, uint64_t q)
 {
     return v->pixels + ((n * v->groups + group) * v->columns + column) * v->plane + p * v->row +
            q * v->column;
+}
+
+/* What follows chunk i: the next one, or the first one of the block that this thread may get. */
+static struct conv2d_fetch next_of(const struct job *job, const struct task *t, uint64_t i,
+                                   const struct conv2d_product *x)
+{
+    const struct plan *p = job->plan;
+    const struct conv2d_view *v = &p->view;
+    const uint64_t next = t->number + (i + 1 < p->chunks.count ? 0 : p->threads);
+    const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, (i + 1) % p->chunks.count);
+    struct conv2d_fetch fetch = { .done = 0 };
+    if (next >= job->tasks)
+        return fetch;
+    const struct conv2d_block block = block_of(job, next);
+    const uint64_t tile = p->set->vector * p->set->vectors;
+    const uint64_t rows = conv2d_ceil(x->pixels, tile) * (t->j1 - t->j0);
+    fetch.region = conv2d_region(v, group_of(job, next), &block, &k);
+    const uint64_t line = GEMM_LINE / sizeof(float);
+    fetch.lines = conv2d_ceil(fetch.region.columns * conv2d_ceil(fetch.region.length, line),
+                              rows * conv2d_ceil(x->steps, CONV2D_FETCH));
+    return fetch;
 }
 
 /* True: some of it is NaN. */
@@ -253,10 +285,15 @@ static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
                                 .sheet = t->sheet,
                                 .offsets = t->offsets,
                                 .add = i != 0 };
+    struct conv2d_fetch fetch = next_of(job, t, i, &x);
     bool nan = false;
+    x.fetch = &fetch;
     t->length = sheet.x.length;
     t->ld = x.ld = p->aside ? aside_ld(p, x.pixels) : v->plane;
     conv2d_offsets(v, &sheet, &k, t->offsets);
+    for (uint64_t ahead = 0; ahead < CONV2D_AHEAD; ahead++)
+        t->offsets[x.steps + ahead] =
+            t->offsets[ahead % x.steps] + p->set->vector * p->set->vectors;
     conv2d_fill(v, t->group, &t->block, &k, &sheet, t->sheet, p->set->fill);
     for (uint64_t j = t->j0; j < t->j1; j++) {
         float *panel = p->packed ? panel_at(job, t->group, j, &k) : t->panel;
@@ -313,11 +350,12 @@ static void sum_task(void *ctx, uint64_t task, unsigned thread)
     const struct job *job = ctx;
     const struct plan *p = job->plan;
     char *memory = job->own + thread * job->own_bytes;
-    struct task t = { .group = job->round.g0 + task / job->pieces % job->round.gn,
+    struct task t = { .number = task,
+                      .group = group_of(job, task),
+                      .block = block_of(job, task),
                       .j0 = job->round.j0 + task % job->pieces * job->piece };
     bool nan = false;
     t.j1 = conv2d_least(t.j0 + job->piece, job->round.j0 + job->round.jn);
-    t.block = conv2d_block(&p->view, &p->blocks, task / job->pieces / job->round.gn);
     t.sheet = (float *)memory;
     t.offsets = (uint32_t *)(memory += p->sheet_bytes);
     t.panel = (float *)(memory += p->offsets_bytes);

@@ -336,6 +336,38 @@ void conv2d_fill(const struct conv2d_view *v, uint64_t group, const struct conv2
     }
 }
 
+/* The sources that pixels from `pixel` on meet through taps from `tap` on. */
+static struct span sources(const struct conv2d_axis *a, uint64_t pixel, uint64_t pixels,
+                           uint64_t tap, uint64_t taps)
+{
+    const uint64_t begin = place(a, pixel, tap);
+    const uint64_t end = place(a, pixel + pixels - 1, tap + taps - 1) + 1;
+    const uint64_t first = begin < a->pad ? 0 : begin - a->pad;
+    const uint64_t last = end < a->pad ? 0 : conv2d_least(end - a->pad, a->in);
+    return (struct span){ 0, first < last ? last - first : 0, first };
+}
+
+struct conv2d_region conv2d_region(const struct conv2d_view *v, uint64_t group,
+                                   const struct conv2d_block *b, const struct conv2d_chunk *k)
+{
+    const struct span y = sources(&v->y, b->p0, b->pp, k->r0, k->rn);
+    const struct span x = sources(&v->x, b->q0, b->qq, k->s0, k->sn);
+    const uint64_t channel = (b->n0 * v->groups + group) * v->sources + k->c0;
+    struct conv2d_region region = { v->source + channel * v->source_plane, 0, v->source_plane, 0 };
+    if (!x.count || !y.count)
+        return region;
+    if (b->nn > 1) { /* whole images */
+        region.columns = b->nn;
+        region.step *= v->groups * v->sources;
+        region.length = k->cn * v->source_plane;
+        return region;
+    }
+    region.p += y.first * v->source_width + x.first;
+    region.columns = k->cn;
+    region.length = (y.count - 1) * v->source_width + x.count;
+    return region;
+}
+
 /* ---- sums without padding ---- */
 
 /* What pixel (p, q) meets through tap (r, s) of source channel c of the group, or NULL. */

@@ -126,6 +126,14 @@ void conv2d_fill(const struct conv2d_view *v, uint64_t group, const struct conv2
                  const struct conv2d_chunk *k, const struct conv2d_sheet *t, float *sheet,
                  conv2d_fill_fn *fill);
 
+/* What a block meets through a chunk, as it lies: columns of `length` elements, `step` apart. */
+struct conv2d_region {
+    const float *p;
+    uint64_t columns, step, length;
+};
+struct conv2d_region conv2d_region(const struct conv2d_view *v, uint64_t group,
+                                   const struct conv2d_block *b, const struct conv2d_chunk *k);
+
 /* The sums again, where padding is left out and not multiplied by 0: element by element, for those
  * that are NaN, since 0 * infinity may have made them so. A sum that becomes NaN is done. */
 float conv2d_pixel(const struct conv2d_view *v, uint64_t n, uint64_t group, uint64_t j, uint64_t p,
