@@ -15,7 +15,7 @@
 #define WIDE_PIXELS  512u       /* of a block, at most */
 #define HIGH_PIXELS  2048u      /* of a block of a narrow sum */
 #define JOIN_PIXELS  512u       /* of a block of several images */
-#define TILE_COLUMNS 256u       /* of a block that is not computed in place */
+#define TILE_COLUMNS 512u       /* of a block that is not computed in place */
 #define PHASES       4u
 #define FEW_BLOCKS   2u /* to pack panels for each of them */
 
