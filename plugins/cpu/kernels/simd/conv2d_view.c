@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#define LINE 16u /* elements; planes of a sheet begin with one */
+
 static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 {
     while (b) {
@@ -248,7 +250,7 @@ struct conv2d_sheet conv2d_sheet(const struct conv2d_view *v, const struct conv2
 {
     struct conv2d_sheet t = { slots(&v->y, b->pp, k->rn, b->nn == 1),
                               slots(&v->x, b->qq, k->sn, share_x), 0, 0 };
-    t.plane = b->nn * t.y.length * t.x.length;
+    t.plane = conv2d_ceil(b->nn * t.y.length * t.x.length, LINE) * LINE;
     t.channel = t.plane * t.y.count * t.x.count;
     return t;
 }
