@@ -82,6 +82,9 @@ struct conv2d_set {
     unsigned lanes;            /* vectors of packed gradients */
     conv2d_fill_fn *fill;
     gemm_pack_fn *pack;
+    /* A panel from columns of `taps` elements each, of which the filter has more per column. */
+    void (*pack_taps)(float *panel, uint64_t columns, uint64_t channels, uint64_t taps,
+                      const float *filter, uint64_t channel, uint64_t column);
     bool (*multiply)(const struct conv2d_product *); /* true: some of it is NaN */
     void (*lay)(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld);
     void (*pair)(const struct conv2d_pairs *);  /* packed gradients */

@@ -16,6 +16,7 @@
 #define HIGH_PIXELS  2048u      /* of a block of a narrow sum */
 #define JOIN_PIXELS  512u       /* of a block of several images */
 #define TILE_COLUMNS 512u       /* of a block that is not computed in place */
+#define PACK_PANELS  4u         /* that are packed together: a line or two of a row of the filter */
 #define PHASES       4u
 #define FEW_BLOCKS   2u /* to pack panels for each of them */
 
@@ -91,7 +92,7 @@ static void plan_bytes(struct plan *p)
     p->aside = b.nn > 1 || t.x.length != b.qq || v->column != 1 || (b.pp > 1 && v->row != b.qq);
     p->sheet_bytes = bytes_of(k.cn * t.channel + (uint64_t)p->set->vector * p->set->high);
     p->offsets_bytes = bytes_of(conv2d_steps(&k) + CONV2D_AHEAD);
-    p->panel_bytes = p->packed ? 0 : bytes_of(conv2d_steps(&k) * GEMM_LANES);
+    p->panel_bytes = p->packed ? 0 : bytes_of(PACK_PANELS * conv2d_steps(&k) * GEMM_LANES);
     p->aside_bytes = p->aside ? bytes_of(aside_ld(p, pixels_of(&b, &t)) * columns) : 0;
 }
 
@@ -148,8 +149,8 @@ static uint64_t plan_total(const struct plan *p)
 /* ---- the filter ---- */
 
 /* Panel j of a group, the terms of a chunk. */
-static void pack(const struct plan *p, uint64_t group, uint64_t j, const struct conv2d_chunk *k,
-                 float *to)
+static void pack_panel(const struct plan *p, uint64_t group, uint64_t j,
+                       const struct conv2d_chunk *k, float *to)
 {
     const struct conv2d_view *v = &p->view;
     const uint64_t column = j * p->width, taps = v->y.taps * v->x.taps;
@@ -162,15 +163,10 @@ static void pack(const struct plan *p, uint64_t group, uint64_t j, const struct 
                      from + k->r0 * v->filter_row + k->s0, v->filter_column, 1);
         return;
     }
-    if (taps == 1 && v->filter_column == 1) {
-        p->set->pack(to, GEMM_LANES, columns, columns, k->cn, from, 1, v->filter_source);
-        return;
-    }
     if (v->filter_column == taps && conv2d_backwards(v)) {
         const uint64_t all = k->rn * k->sn,
                        last = (k->r0 + k->rn - 1) * v->x.taps + k->s0 + k->sn - 1;
-        for (uint64_t c = 0; c < k->cn; c++, from += v->filter_source, to += all * GEMM_LANES)
-            p->set->pack(to, GEMM_LANES, columns, columns, all, from + taps - 1 - last, taps, 1);
+        p->set->pack_taps(to, columns, k->cn, all, from + taps - 1 - last, v->filter_source, taps);
         return;
     }
     for (uint64_t c = 0; c < k->cn; c++, from += v->filter_source)
@@ -183,6 +179,21 @@ static void pack(const struct plan *p, uint64_t group, uint64_t j, const struct 
             }
 }
 
+/* Panels j to j + n of a group, the terms of a chunk. */
+static void pack(const struct plan *p, uint64_t group, uint64_t j, uint64_t n,
+                 const struct conv2d_chunk *k, float *to)
+{
+    const struct conv2d_view *v = &p->view;
+    const uint64_t column = j * p->width, columns = conv2d_least(n * p->width, v->columns - column);
+    if (v->y.taps == 1 && v->x.taps == 1 && v->filter_column == 1) {
+        p->set->pack(to, GEMM_LANES, (unsigned)p->width, columns, k->cn,
+                     conv2d_filter_at(v, group, column, k->c0, 0, 0), 1, v->filter_source);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++, to += conv2d_steps(k) * GEMM_LANES)
+        pack_panel(p, group, j + i, k, to);
+}
+
 /* Where the terms of a chunk begin, among all. */
 static uint64_t first_step(const struct conv2d_view *v, const struct conv2d_chunk *k)
 {
@@ -193,6 +204,7 @@ struct job {
     const struct plan *plan;
     struct round round;
     uint64_t piece, pieces; /* panels of a task; pieces of a round */
+    uint64_t packs;         /* tasks that pack a group */
     uint64_t tasks;
     char *panels, *own; /* memory: of all, of each thread */
     uint64_t own_bytes; /* of one thread */
@@ -213,12 +225,13 @@ static void pack_task(void *ctx, uint64_t task, unsigned thread)
 {
     const struct job *job = ctx;
     const struct plan *p = job->plan;
-    const uint64_t group = job->round.g0 + task / job->round.jn;
-    const uint64_t j = job->round.j0 + task % job->round.jn;
+    const uint64_t group = job->round.g0 + task / job->packs;
+    const uint64_t first = task % job->packs * PACK_PANELS, j = job->round.j0 + first;
+    const uint64_t n = conv2d_least(PACK_PANELS, job->round.jn - first);
     (void)thread;
     for (uint64_t i = 0; i < p->chunks.count; i++) {
         const struct conv2d_chunk k = conv2d_chunk(&p->view, &p->chunks, i);
-        pack(p, group, j, &k, panel_at(job, group, j, &k));
+        pack(p, group, j, n, &k, panel_at(job, group, j, &k));
     }
 }
 
@@ -296,9 +309,11 @@ static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
             t->offsets[ahead % x.steps] + p->set->vector * p->set->vectors;
     conv2d_fill(v, t->group, &t->block, &k, &sheet, t->sheet, p->set->fill);
     for (uint64_t j = t->j0; j < t->j1; j++) {
-        float *panel = p->packed ? panel_at(job, t->group, j, &k) : t->panel;
-        if (!p->packed)
-            pack(p, t->group, j, &k, panel);
+        const uint64_t i = (j - t->j0) % PACK_PANELS;
+        float *panel =
+            p->packed ? panel_at(job, t->group, j, &k) : t->panel + i * x.steps * GEMM_LANES;
+        if (!p->packed && i == 0)
+            pack(p, t->group, j, conv2d_least(PACK_PANELS, t->j1 - j), &k, panel);
         x.panel = panel;
         x.columns = (unsigned)conv2d_least(p->width, v->columns - j * p->width);
         x.c = t->c + (j - t->j0) * p->width * x.ld;
@@ -384,8 +399,9 @@ static void begin_round(struct job *job, struct cpu_team *team)
         job->piece = conv2d_least(job->piece, conv2d_ceil(job->round.jn, parts));
     }
     job->pieces = conv2d_ceil(job->round.jn, job->piece);
+    job->packs = conv2d_ceil(job->round.jn, PACK_PANELS);
     if (p->packed)
-        cpu_team_run(team, p->threads, pack_task, job, job->round.gn * job->round.jn);
+        cpu_team_run(team, p->threads, pack_task, job, job->round.gn * job->packs);
     job->tasks = tasks * job->pieces;
 }
 
