@@ -125,8 +125,10 @@ static struct plan plan_of(const struct conv2d_set *set, const struct conv2d_vie
     p.width = p.narrow ? v->columns : conv2d_part(v->columns, set->columns, 1);
     p.panels = conv2d_ceil(v->columns, p.width);
     p.steps = v->sources * v->y.taps * v->x.taps;
-    p.chunks = conv2d_chunks(v, cpu_caches()->l1d / 2 / (GEMM_LANES * sizeof(float)) /
-                                    (!p.narrow && v->y.out * v->x.out <= JOIN_PIXELS / 4 ? 2 : 1));
+    p.chunks = conv2d_chunks(v,
+                             cpu_caches()->l1d / 2 / (GEMM_LANES * sizeof(float)) /
+                                 (!p.narrow && v->y.out * v->x.out <= JOIN_PIXELS / 4 ? 2 : 1),
+                             1);
     const double flops = each * (double)p.steps * (double)v->columns * (double)v->groups;
     if (flops < THREAD_FLOPS * threads)
         p.threads = 1 + (unsigned)(flops / THREAD_FLOPS);

@@ -189,7 +189,7 @@ struct conv2d_block conv2d_block(const struct conv2d_view *v, const struct conv2
 
 /* ---- chunks ---- */
 
-struct conv2d_chunks conv2d_chunks(const struct conv2d_view *v, uint64_t most)
+struct conv2d_chunks conv2d_chunks(const struct conv2d_view *v, uint64_t most, uint64_t unit)
 {
     const uint64_t r = v->y.taps, s = v->x.taps;
     struct conv2d_chunks k = { 1, 1, 1, v->sources, r, s, 0 };
@@ -201,7 +201,9 @@ struct conv2d_chunks conv2d_chunks(const struct conv2d_view *v, uint64_t most)
     } else {
         k.sn = s;
         k.rn = r;
-        k.cn = conv2d_part(v->sources, most / (r * s), 1);
+        most /= r * s;
+        unit = most < unit ? 1 : unit;
+        k.cn = conv2d_part(v->sources, most / unit, unit);
     }
     k.c = conv2d_ceil(v->sources, k.cn);
     k.r = conv2d_ceil(r, k.rn);

@@ -82,7 +82,8 @@ struct conv2d_chunk {
     uint64_t c0, cn, r0, rn, s0, sn;
 };
 
-struct conv2d_chunks conv2d_chunks(const struct conv2d_view *v, uint64_t most);
+/* Channels of a chunk are whole units, where there is room for one. */
+struct conv2d_chunks conv2d_chunks(const struct conv2d_view *v, uint64_t most, uint64_t unit);
 struct conv2d_chunk conv2d_chunk(const struct conv2d_view *v, const struct conv2d_chunks *k,
                                  uint64_t i);
 uint64_t conv2d_steps(const struct conv2d_chunk *k); /* terms of it */
