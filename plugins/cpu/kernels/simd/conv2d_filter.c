@@ -10,15 +10,16 @@
 #include "../../dispatch/cache.h"
 #include "share.h"
 
-#define THREAD_FLOPS 1e6 /* multiplications that a thread is woken for */
-#define FEW_TASKS    8u  /* fewer are divided */
-#define PARTS_BYTES  (8u << 20)
-#define FEW_LANES    8u /* gradients of a group that do not fill vectors: pixels do */
-#define PANELS       4u /* of gradients, in a task */
-#define PIXELS       512u
-#define PLANE_PIXELS 16384u
-#define DOT_PIXELS   2048u
-#define JOIN_PIXELS  512u
+#define THREAD_FLOPS  1e6 /* multiplications that a thread is woken for */
+#define FEW_TASKS     8u  /* fewer are divided */
+#define PARTS_BYTES   (8u << 20)
+#define FEW_LANES     8u /* gradients of a group that do not fill vectors: pixels do */
+#define PANELS        4u /* of gradients, in a task */
+#define PIXELS        512u
+#define PLANE_PIXELS  16384u
+#define DOT_PIXELS    2048u
+#define JOIN_PIXELS   512u
+#define LINE_CHANNELS 16u /* whole lines of the filter, whatever the taps */
 
 struct plan {
     const struct conv2d_set *set;
@@ -75,7 +76,8 @@ static struct plan plan_of(const struct conv2d_set *set, const struct cpu_conv2d
     p.piece = p.dots ? v->columns : conv2d_part(v->columns, PANELS, p.width);
     p.pieces = conv2d_ceil(v->columns, p.piece);
     p.ld = conv2d_ceil(p.piece, set->vector) * set->vector;
-    p.chunks = conv2d_chunks(v, cpu_caches()->l1d / 4 / (GEMM_LANES * sizeof(float)));
+    p.chunks =
+        conv2d_chunks(v, cpu_caches()->l1d / 4 / (GEMM_LANES * sizeof(float)), LINE_CHANNELS);
     plan_blocks(&p);
 
     const struct conv2d_block b = conv2d_block(v, &p.blocks, 0);
@@ -169,7 +171,7 @@ static void finish(const struct plan *p, const struct cell *c, const float *sums
                                    .from = p->ld,
                                    .filter = filter,
                                    .ld = v->filter_column,
-                                   .stream = bytes > STREAM_BYTES };
+                                   .stream = bytes >= STREAM_BYTES };
     if (!p->set->turn(&x) || !conv2d_padded(v))
         return;
     for (uint64_t j = 0; j < c->jn; j++)

@@ -2,8 +2,9 @@
 /* conv2d_pairs and conv2d_turn of one instruction set. A tile has a few taps at a time, each a
  * pointer that walks along the pixels; at the end the last tap is taken more than once. */
 
-#define PAIR_ROOM (CONV_LANES * f32_n) /* of a packed pixel */
-#define LAY_AHEAD 32                   /* pixels */
+#define PAIR_ROOM  (CONV_LANES * f32_n) /* of a packed pixel */
+#define PAIR_AHEAD 4                    /* pixels, from L2 */
+#define LAY_AHEAD  32                   /* pixels */
 
 struct pairs_tile {
     const float *grad, *tap[8];
@@ -32,8 +33,10 @@ static inline __attribute__((always_inline)) void pair_tile(const struct pairs_t
     for (uint64_t p = 0; p < pixels; p++, grad += PAIR_ROOM) {
         f32_t lanes[CONV_LANES];
 #pragma GCC unroll 4
-        for (int i = 0; i < rows; i++)
+        for (int i = 0; i < rows; i++) {
+            vec_prefetch(grad + PAIR_AHEAD * PAIR_ROOM + i * f32_n);
             lanes[i] = f32_load(grad + i * f32_n);
+        }
 #pragma GCC unroll 8
         for (int j = 0; j < taps; j++) {
             const f32_t pixel = f32_set1(tap[j][p]);

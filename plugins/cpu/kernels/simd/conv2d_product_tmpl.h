@@ -1,6 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv2d_product of one instruction set. Each size of tile is a function of its own, unrolled. */
 
+/* The taps of each column are turned a vector at a time. What is written behind them is overwritten
+ * by the next ones; behind the last, nothing is written. */
+static void pack_taps(float *panel, uint64_t columns, uint64_t channels, uint64_t taps,
+                      const float *filter, uint64_t channel, uint64_t column)
+{
+    _Static_assert((int)TURN_f32 == (int)GEMM_LANES, "a panel is as wide as what is turned");
+    const float *end = panel + channels * taps * GEMM_LANES;
+    for (uint64_t c = 0; c < channels; c++, filter += channel)
+        for (uint64_t t = 0, steps; t < taps; t += steps, panel += steps * GEMM_LANES) {
+            f32_t rows[GEMM_LANES];
+            float turned[f32_n * GEMM_LANES];
+            steps = taps - t < f32_n ? taps - t : f32_n;
+#pragma GCC unroll 8
+            for (uint64_t j = 0; j < GEMM_LANES; j++) {
+                const float *row = filter + (j < columns ? j : columns - 1) * column + t;
+                vec_prefetch(row + columns * column);
+                rows[j] = f32_load_mask(row, f32_mask(steps));
+            }
+            if (end - panel >= f32_n * GEMM_LANES) {
+                turn_f32(rows, panel, GEMM_LANES);
+                continue;
+            }
+            turn_f32(rows, turned, GEMM_LANES);
+            memcpy(panel, turned, steps * GEMM_LANES * sizeof(*panel));
+        }
+}
+
+/* A few lines: the processor has room for them, and what a tile reads does not wait. */
+static inline void product_fetch(struct conv2d_fetch *f)
+{
+    struct conv2d_region *region = &f->region;
+    for (uint64_t left = f->lines; left && region->columns; left--) {
+        vec_prefetch_l2(region->p + f->done);
+        f->done += GEMM_LINE / sizeof(float);
+        if (f->done >= region->length) {
+            f->done = 0;
+            region->p += region->step;
+            region->columns--;
+        }
+    }
+}
+
 /* How many of n pixels vector i has. */
 static inline uint64_t product_lanes(uint64_t n, uint64_t i)
 {
@@ -67,7 +109,13 @@ product_tile(const struct conv2d_product *x, uint64_t at, const int rows, const 
                 x->add ? f32_load_mask(c + (uint64_t)j * ld + i * f32_n, mask[i]) : f32_zero();
     for (uint64_t t = 0; t < steps; t++, b += GEMM_LANES) {
         const float *a = sheet + offsets[t];
+        if (t % CONV2D_FETCH == 0)
+            product_fetch(x->fetch);
         vec_prefetch_l2(b + next);
+        const float *ahead = sheet + offsets[t + CONV2D_AHEAD];
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; i++)
+            vec_prefetch(ahead + i * f32_n);
         if (rows > cols)
             product_high(a, b, rows, cols, sums);
         else

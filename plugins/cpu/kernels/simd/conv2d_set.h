@@ -11,10 +11,24 @@
  * higher instead. */
 #define CONV2D_WIDE 4u
 
+/* Memory that will be wanted after a product, a few lines of it at a time. */
+struct conv2d_fetch {
+    struct conv2d_region region; /* what is left of it */
+    uint64_t lines;              /* at a time */
+    uint64_t done;               /* elements of the first column */
+};
+
+/* From one fetch to the next, terms. */
+#define CONV2D_FETCH 8u
+
+/* So many terms before it is read, a pixel is fetched from L2. */
+#define CONV2D_AHEAD 8u
+
 /* pixels x columns of C := or += a chunk of a sum. Term t reads the pixels from
  * sheet + offsets[t] on, and GEMM_LANES columns, of which only those that exist matter, from
  * panel + t*GEMM_LANES. The sum of each element is one chain of fused multiply-adds. What lies
- * behind the pixels, up to a tile, is read but does not matter. */
+ * behind the pixels, up to a tile, is read but does not matter. CONV2D_AHEAD offsets behind those
+ * of the terms tell where the next tile begins. */
 struct conv2d_product {
     uint64_t pixels, steps;
     unsigned columns; /* at most the set's */
@@ -24,6 +38,7 @@ struct conv2d_product {
     float *c;
     uint64_t ld;
     bool add;
+    struct conv2d_fetch *fetch;
 };
 
 /* sums[t*ld + j] := or += the sum over pixels of tap t, as above, times gradient j: in packed
@@ -67,6 +82,9 @@ struct conv2d_set {
     unsigned lanes;            /* vectors of packed gradients */
     conv2d_fill_fn *fill;
     gemm_pack_fn *pack;
+    /* A panel from columns of `taps` elements each, of which the filter has more per column. */
+    void (*pack_taps)(float *panel, uint64_t columns, uint64_t channels, uint64_t taps,
+                      const float *filter, uint64_t channel, uint64_t column);
     bool (*multiply)(const struct conv2d_product *); /* true: some of it is NaN */
     void (*lay)(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld);
     void (*pair)(const struct conv2d_pairs *);  /* packed gradients */

@@ -21,6 +21,7 @@ static const struct conv2d_set set = {
     .lanes = CONV_LANES,
     .fill = fill,
     .pack = ISA(gemm_pack_f32),
+    .pack_taps = pack_taps,
     .multiply = multiply,
     .lay = lay,
     .pair = pair,

@@ -15,7 +15,8 @@
 #define WIDE_PIXELS  512u       /* of a block, at most */
 #define HIGH_PIXELS  2048u      /* of a block of a narrow sum */
 #define JOIN_PIXELS  512u       /* of a block of several images */
-#define TILE_COLUMNS 256u       /* of a block that is not computed in place */
+#define TILE_COLUMNS 512u       /* of a block that is not computed in place */
+#define PACK_PANELS  4u         /* that are packed together: a line or two of a row of the filter */
 #define PHASES       4u
 #define FEW_BLOCKS   2u /* to pack panels for each of them */
 
@@ -90,8 +91,8 @@ static void plan_bytes(struct plan *p)
     const uint64_t columns = conv2d_least(p->panels * p->width, TILE_COLUMNS);
     p->aside = b.nn > 1 || t.x.length != b.qq || v->column != 1 || (b.pp > 1 && v->row != b.qq);
     p->sheet_bytes = bytes_of(k.cn * t.channel + (uint64_t)p->set->vector * p->set->high);
-    p->offsets_bytes = bytes_of(conv2d_steps(&k));
-    p->panel_bytes = p->packed ? 0 : bytes_of(conv2d_steps(&k) * GEMM_LANES);
+    p->offsets_bytes = bytes_of(conv2d_steps(&k) + CONV2D_AHEAD);
+    p->panel_bytes = p->packed ? 0 : bytes_of(PACK_PANELS * conv2d_steps(&k) * GEMM_LANES);
     p->aside_bytes = p->aside ? bytes_of(aside_ld(p, pixels_of(&b, &t)) * columns) : 0;
 }
 
@@ -124,8 +125,10 @@ static struct plan plan_of(const struct conv2d_set *set, const struct conv2d_vie
     p.width = p.narrow ? v->columns : conv2d_part(v->columns, set->columns, 1);
     p.panels = conv2d_ceil(v->columns, p.width);
     p.steps = v->sources * v->y.taps * v->x.taps;
-    p.chunks = conv2d_chunks(v, cpu_caches()->l1d / 2 / (GEMM_LANES * sizeof(float)) /
-                                    (!p.narrow && v->y.out * v->x.out <= JOIN_PIXELS / 4 ? 2 : 1));
+    p.chunks = conv2d_chunks(v,
+                             cpu_caches()->l1d / 2 / (GEMM_LANES * sizeof(float)) /
+                                 (!p.narrow && v->y.out * v->x.out <= JOIN_PIXELS / 4 ? 2 : 1),
+                             1);
     const double flops = each * (double)p.steps * (double)v->columns * (double)v->groups;
     if (flops < THREAD_FLOPS * threads)
         p.threads = 1 + (unsigned)(flops / THREAD_FLOPS);
@@ -148,8 +151,8 @@ static uint64_t plan_total(const struct plan *p)
 /* ---- the filter ---- */
 
 /* Panel j of a group, the terms of a chunk. */
-static void pack(const struct plan *p, uint64_t group, uint64_t j, const struct conv2d_chunk *k,
-                 float *to)
+static void pack_panel(const struct plan *p, uint64_t group, uint64_t j,
+                       const struct conv2d_chunk *k, float *to)
 {
     const struct conv2d_view *v = &p->view;
     const uint64_t column = j * p->width, taps = v->y.taps * v->x.taps;
@@ -162,15 +165,10 @@ static void pack(const struct plan *p, uint64_t group, uint64_t j, const struct 
                      from + k->r0 * v->filter_row + k->s0, v->filter_column, 1);
         return;
     }
-    if (taps == 1 && v->filter_column == 1) {
-        p->set->pack(to, GEMM_LANES, columns, columns, k->cn, from, 1, v->filter_source);
-        return;
-    }
     if (v->filter_column == taps && conv2d_backwards(v)) {
         const uint64_t all = k->rn * k->sn,
                        last = (k->r0 + k->rn - 1) * v->x.taps + k->s0 + k->sn - 1;
-        for (uint64_t c = 0; c < k->cn; c++, from += v->filter_source, to += all * GEMM_LANES)
-            p->set->pack(to, GEMM_LANES, columns, columns, all, from + taps - 1 - last, taps, 1);
+        p->set->pack_taps(to, columns, k->cn, all, from + taps - 1 - last, v->filter_source, taps);
         return;
     }
     for (uint64_t c = 0; c < k->cn; c++, from += v->filter_source)
@@ -183,6 +181,21 @@ static void pack(const struct plan *p, uint64_t group, uint64_t j, const struct 
             }
 }
 
+/* Panels j to j + n of a group, the terms of a chunk. */
+static void pack(const struct plan *p, uint64_t group, uint64_t j, uint64_t n,
+                 const struct conv2d_chunk *k, float *to)
+{
+    const struct conv2d_view *v = &p->view;
+    const uint64_t column = j * p->width, columns = conv2d_least(n * p->width, v->columns - column);
+    if (v->y.taps == 1 && v->x.taps == 1 && v->filter_column == 1) {
+        p->set->pack(to, GEMM_LANES, (unsigned)p->width, columns, k->cn,
+                     conv2d_filter_at(v, group, column, k->c0, 0, 0), 1, v->filter_source);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++, to += conv2d_steps(k) * GEMM_LANES)
+        pack_panel(p, group, j + i, k, to);
+}
+
 /* Where the terms of a chunk begin, among all. */
 static uint64_t first_step(const struct conv2d_view *v, const struct conv2d_chunk *k)
 {
@@ -193,6 +206,7 @@ struct job {
     const struct plan *plan;
     struct round round;
     uint64_t piece, pieces; /* panels of a task; pieces of a round */
+    uint64_t packs;         /* tasks that pack a group */
     uint64_t tasks;
     char *panels, *own; /* memory: of all, of each thread */
     uint64_t own_bytes; /* of one thread */
@@ -213,12 +227,13 @@ static void pack_task(void *ctx, uint64_t task, unsigned thread)
 {
     const struct job *job = ctx;
     const struct plan *p = job->plan;
-    const uint64_t group = job->round.g0 + task / job->round.jn;
-    const uint64_t j = job->round.j0 + task % job->round.jn;
+    const uint64_t group = job->round.g0 + task / job->packs;
+    const uint64_t first = task % job->packs * PACK_PANELS, j = job->round.j0 + first;
+    const uint64_t n = conv2d_least(PACK_PANELS, job->round.jn - first);
     (void)thread;
     for (uint64_t i = 0; i < p->chunks.count; i++) {
         const struct conv2d_chunk k = conv2d_chunk(&p->view, &p->chunks, i);
-        pack(p, group, j, &k, panel_at(job, group, j, &k));
+        pack(p, group, j, n, &k, panel_at(job, group, j, &k));
     }
 }
 
@@ -226,6 +241,7 @@ static void pack_task(void *ctx, uint64_t task, unsigned thread)
 
 /* A block by the panels j0 to j1 of a group, in the memory of a thread. */
 struct task {
+    uint64_t number;
     struct conv2d_block block;
     uint64_t group, j0, j1;
     float *sheet, *panel, *c;
@@ -234,11 +250,42 @@ struct task {
     uint64_t length; /* of its rows */
 };
 
+static uint64_t group_of(const struct job *job, uint64_t task)
+{
+    return job->round.g0 + task / job->pieces % job->round.gn;
+}
+
+static struct conv2d_block block_of(const struct job *job, uint64_t task)
+{
+    return conv2d_block(&job->plan->view, &job->plan->blocks, task / job->pieces / job->round.gn);
+}
+
 static float *pixel_at(const struct conv2d_view *v, uint64_t n, uint64_t group, uint64_t column,
                        uint64_t p, uint64_t q)
 {
     return v->pixels + ((n * v->groups + group) * v->columns + column) * v->plane + p * v->row +
            q * v->column;
+}
+
+/* What follows chunk i: the next one, or the first one of the block that this thread may get. */
+static struct conv2d_fetch next_of(const struct job *job, const struct task *t, uint64_t i,
+                                   const struct conv2d_product *x)
+{
+    const struct plan *p = job->plan;
+    const struct conv2d_view *v = &p->view;
+    const uint64_t next = t->number + (i + 1 < p->chunks.count ? 0 : p->threads);
+    const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, (i + 1) % p->chunks.count);
+    struct conv2d_fetch fetch = { .done = 0 };
+    if (next >= job->tasks)
+        return fetch;
+    const struct conv2d_block block = block_of(job, next);
+    const uint64_t tile = p->set->vector * p->set->vectors;
+    const uint64_t rows = conv2d_ceil(x->pixels, tile) * (t->j1 - t->j0);
+    fetch.region = conv2d_region(v, group_of(job, next), &block, &k);
+    const uint64_t line = GEMM_LINE / sizeof(float);
+    fetch.lines = conv2d_ceil(fetch.region.columns * conv2d_ceil(fetch.region.length, line),
+                              rows * conv2d_ceil(x->steps, CONV2D_FETCH));
+    return fetch;
 }
 
 /* True: some of it is NaN. */
@@ -253,15 +300,22 @@ static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
                                 .sheet = t->sheet,
                                 .offsets = t->offsets,
                                 .add = i != 0 };
+    struct conv2d_fetch fetch = next_of(job, t, i, &x);
     bool nan = false;
+    x.fetch = &fetch;
     t->length = sheet.x.length;
     t->ld = x.ld = p->aside ? aside_ld(p, x.pixels) : v->plane;
     conv2d_offsets(v, &sheet, &k, t->offsets);
+    for (uint64_t ahead = 0; ahead < CONV2D_AHEAD; ahead++)
+        t->offsets[x.steps + ahead] =
+            t->offsets[ahead % x.steps] + p->set->vector * p->set->vectors;
     conv2d_fill(v, t->group, &t->block, &k, &sheet, t->sheet, p->set->fill);
     for (uint64_t j = t->j0; j < t->j1; j++) {
-        float *panel = p->packed ? panel_at(job, t->group, j, &k) : t->panel;
-        if (!p->packed)
-            pack(p, t->group, j, &k, panel);
+        const uint64_t i = (j - t->j0) % PACK_PANELS;
+        float *panel =
+            p->packed ? panel_at(job, t->group, j, &k) : t->panel + i * x.steps * GEMM_LANES;
+        if (!p->packed && i == 0)
+            pack(p, t->group, j, conv2d_least(PACK_PANELS, t->j1 - j), &k, panel);
         x.panel = panel;
         x.columns = (unsigned)conv2d_least(p->width, v->columns - j * p->width);
         x.c = t->c + (j - t->j0) * p->width * x.ld;
@@ -313,11 +367,12 @@ static void sum_task(void *ctx, uint64_t task, unsigned thread)
     const struct job *job = ctx;
     const struct plan *p = job->plan;
     char *memory = job->own + thread * job->own_bytes;
-    struct task t = { .group = job->round.g0 + task / job->pieces % job->round.gn,
+    struct task t = { .number = task,
+                      .group = group_of(job, task),
+                      .block = block_of(job, task),
                       .j0 = job->round.j0 + task % job->pieces * job->piece };
     bool nan = false;
     t.j1 = conv2d_least(t.j0 + job->piece, job->round.j0 + job->round.jn);
-    t.block = conv2d_block(&p->view, &p->blocks, task / job->pieces / job->round.gn);
     t.sheet = (float *)memory;
     t.offsets = (uint32_t *)(memory += p->sheet_bytes);
     t.panel = (float *)(memory += p->offsets_bytes);
@@ -346,8 +401,9 @@ static void begin_round(struct job *job, struct cpu_team *team)
         job->piece = conv2d_least(job->piece, conv2d_ceil(job->round.jn, parts));
     }
     job->pieces = conv2d_ceil(job->round.jn, job->piece);
+    job->packs = conv2d_ceil(job->round.jn, PACK_PANELS);
     if (p->packed)
-        cpu_team_run(team, p->threads, pack_task, job, job->round.gn * job->round.jn);
+        cpu_team_run(team, p->threads, pack_task, job, job->round.gn * job->packs);
     job->tasks = tasks * job->pieces;
 }
 

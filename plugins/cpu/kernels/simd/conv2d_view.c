@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#define LINE 16u /* elements; planes of a sheet begin with one */
+
 static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 {
     while (b) {
@@ -187,7 +189,7 @@ struct conv2d_block conv2d_block(const struct conv2d_view *v, const struct conv2
 
 /* ---- chunks ---- */
 
-struct conv2d_chunks conv2d_chunks(const struct conv2d_view *v, uint64_t most)
+struct conv2d_chunks conv2d_chunks(const struct conv2d_view *v, uint64_t most, uint64_t unit)
 {
     const uint64_t r = v->y.taps, s = v->x.taps;
     struct conv2d_chunks k = { 1, 1, 1, v->sources, r, s, 0 };
@@ -199,7 +201,9 @@ struct conv2d_chunks conv2d_chunks(const struct conv2d_view *v, uint64_t most)
     } else {
         k.sn = s;
         k.rn = r;
-        k.cn = conv2d_part(v->sources, most / (r * s), 1);
+        most /= r * s;
+        unit = most < unit ? 1 : unit;
+        k.cn = conv2d_part(v->sources, most / unit, unit);
     }
     k.c = conv2d_ceil(v->sources, k.cn);
     k.r = conv2d_ceil(r, k.rn);
@@ -248,7 +252,7 @@ struct conv2d_sheet conv2d_sheet(const struct conv2d_view *v, const struct conv2
 {
     struct conv2d_sheet t = { slots(&v->y, b->pp, k->rn, b->nn == 1),
                               slots(&v->x, b->qq, k->sn, share_x), 0, 0 };
-    t.plane = b->nn * t.y.length * t.x.length;
+    t.plane = conv2d_ceil(b->nn * t.y.length * t.x.length, LINE) * LINE;
     t.channel = t.plane * t.y.count * t.x.count;
     return t;
 }
@@ -334,6 +338,38 @@ void conv2d_fill(const struct conv2d_view *v, uint64_t group, const struct conv2
                 }
         }
     }
+}
+
+/* The sources that pixels from `pixel` on meet through taps from `tap` on. */
+static struct span sources(const struct conv2d_axis *a, uint64_t pixel, uint64_t pixels,
+                           uint64_t tap, uint64_t taps)
+{
+    const uint64_t begin = place(a, pixel, tap);
+    const uint64_t end = place(a, pixel + pixels - 1, tap + taps - 1) + 1;
+    const uint64_t first = begin < a->pad ? 0 : begin - a->pad;
+    const uint64_t last = end < a->pad ? 0 : conv2d_least(end - a->pad, a->in);
+    return (struct span){ 0, first < last ? last - first : 0, first };
+}
+
+struct conv2d_region conv2d_region(const struct conv2d_view *v, uint64_t group,
+                                   const struct conv2d_block *b, const struct conv2d_chunk *k)
+{
+    const struct span y = sources(&v->y, b->p0, b->pp, k->r0, k->rn);
+    const struct span x = sources(&v->x, b->q0, b->qq, k->s0, k->sn);
+    const uint64_t channel = (b->n0 * v->groups + group) * v->sources + k->c0;
+    struct conv2d_region region = { v->source + channel * v->source_plane, 0, v->source_plane, 0 };
+    if (!x.count || !y.count)
+        return region;
+    if (b->nn > 1) { /* whole images */
+        region.columns = b->nn;
+        region.step *= v->groups * v->sources;
+        region.length = k->cn * v->source_plane;
+        return region;
+    }
+    region.p += y.first * v->source_width + x.first;
+    region.columns = k->cn;
+    region.length = (y.count - 1) * v->source_width + x.count;
+    return region;
 }
 
 /* ---- sums without padding ---- */

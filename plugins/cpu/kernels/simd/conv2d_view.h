@@ -82,7 +82,8 @@ struct conv2d_chunk {
     uint64_t c0, cn, r0, rn, s0, sn;
 };
 
-struct conv2d_chunks conv2d_chunks(const struct conv2d_view *v, uint64_t most);
+/* Channels of a chunk are whole units, where there is room for one. */
+struct conv2d_chunks conv2d_chunks(const struct conv2d_view *v, uint64_t most, uint64_t unit);
 struct conv2d_chunk conv2d_chunk(const struct conv2d_view *v, const struct conv2d_chunks *k,
                                  uint64_t i);
 uint64_t conv2d_steps(const struct conv2d_chunk *k); /* terms of it */
@@ -125,6 +126,14 @@ typedef void conv2d_fill_fn(float *row, uint64_t rows, uint64_t length, uint64_t
 void conv2d_fill(const struct conv2d_view *v, uint64_t group, const struct conv2d_block *b,
                  const struct conv2d_chunk *k, const struct conv2d_sheet *t, float *sheet,
                  conv2d_fill_fn *fill);
+
+/* What a block meets through a chunk, as it lies: columns of `length` elements, `step` apart. */
+struct conv2d_region {
+    const float *p;
+    uint64_t columns, step, length;
+};
+struct conv2d_region conv2d_region(const struct conv2d_view *v, uint64_t group,
+                                   const struct conv2d_block *b, const struct conv2d_chunk *k);
 
 /* The sums again, where padding is left out and not multiplied by 0: element by element, for those
  * that are NaN, since 0 * infinity may have made them so. A sum that becomes NaN is done. */
