@@ -320,7 +320,7 @@ static bool pin_one(struct cbc_addr_table *table, const struct cbc_operand *op, 
         return true;
     struct cbc_allocation *a = find(table, op->ptr);
     *left = a ? a->bytes - (op->ptr - a->base) : 0;
-    if (op->bytes > *left || op->ptr % op->align)
+    if (op->bytes > *left || op->ptr & (op->align - 1))
         return false;
     atomic_fetch_add_explicit(&a->references, 1, memory_order_relaxed);
     *pin = (struct cbc_pin){ a, a->memory, op->ptr - a->base };

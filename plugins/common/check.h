@@ -17,7 +17,7 @@ struct cbc_operand {
     const char *name; /* as in the argument struct */
     uint64_t ptr;
     uint64_t bytes; /* what the op touches from ptr on; 0: nothing, and ptr is not looked up */
-    uint32_t align; /* bytes of an element */
+    uint32_t align; /* bytes of an element, a power of two */
     bool written;
 };
 

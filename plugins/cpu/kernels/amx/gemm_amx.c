@@ -249,11 +249,11 @@ static uint64_t workspace(const struct cpu_gemm *g, unsigned threads)
 
 static void run(const struct cpu_gemm *g, const struct cpu_work *work)
 {
-    const unsigned threads = threads_for(g, cpu_team_size(work->team));
     if (!takes(g)) {
         cpu_gemm_avx512.run(g, work);
         return;
     }
+    const unsigned threads = threads_for(g, cpu_team_size(work->team));
     if (whole(g, threads)) {
         const struct job job = plan(g, 1);
         struct many many = { g, work->memory, bytes(&job), 1 };

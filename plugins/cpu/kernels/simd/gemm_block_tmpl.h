@@ -75,6 +75,7 @@ PASTE(tile_run_, T)(const TILE *t, const struct gemm_c *out, const int rows, con
             sums[j][i] = V(zero)();
         }
     const REAL *next_b = t->next_b;
+#pragma GCC unroll 2 /* counting shares its ports with the multiplications */
     for (uint64_t p = 0; p < k; p++) {
         V(t) column[GEMM_MV];
         if (packed)

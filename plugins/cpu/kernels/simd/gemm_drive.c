@@ -199,22 +199,22 @@ struct small {
     unsigned room; /* of a packed step of A; 0: in place */
 };
 
-static struct small small_plan(const struct gemm_set *set, const struct gemm_kind *kind,
-                               const struct cpu_gemm *g)
+/* But for the addresses. */
+static void small_plan(struct small *s, const struct gemm_set *set, const struct gemm_kind *kind,
+                       const struct cpu_gemm *g)
 {
     const unsigned room = g->rs_a == 1 ? 0 : set->mv * kind->type->vector;
     const uint64_t width = height(set, kind, g->m), nr = part(g->n, set->nr, 1);
-    return (struct small){
-        .kind = kind,
-        .g = g,
-        .a = { .step = room ? room : g->cs_a,
-               .panel = room ? room * g->k : width,
-               .width = width,
-               .packed = room != 0 },
-        .b = { NULL, g->rs_b, g->cs_b, g->cs_b * nr, nr },
-        .c = { NULL, g->ldc, g->alpha, g->beta, false },
-        .room = room,
-    };
+    s->kind = kind;
+    s->g = g;
+    s->a.step = room ? room : g->cs_a;
+    s->a.panel = room ? room * g->k : width;
+    s->a.width = width;
+    s->a.packed = room != 0;
+    s->b.step = g->rs_b, s->b.lane = g->cs_b;
+    s->b.panel = g->cs_b * nr, s->b.width = nr;
+    s->c.ld = g->ldc, s->c.alpha = g->alpha, s->c.beta = g->beta, s->c.stream = false;
+    s->room = room;
 }
 
 /* What is fetched while a matrix of a batch is multiplied: the next one, from number 0's place. */
@@ -398,7 +398,8 @@ static void one(const struct gemm_set *set, const struct gemm_kind *kind, const 
     else if (is_thin(kind, g))
         thin(kind, g, team, threads);
     else if (is_small(kind, g)) {
-        struct small s = small_plan(set, kind, g);
+        struct small s;
+        small_plan(&s, set, kind, g);
         small(&s, 0, NULL, memory);
     } else
         blocked(set, kind, g, team, threads, memory);
@@ -462,7 +463,7 @@ static void run_many(const struct gemm_set *set, const struct gemm_kind *kind,
     many.group = 1 + g->batch / (TASKS_OF_A_THREAD * (uint64_t)threads);
     many.are_small = g->k && !is_thin(kind, g) && is_small(kind, g);
     if (many.are_small) {
-        many.small = small_plan(set, kind, g);
+        small_plan(&many.small, set, kind, g);
         many.fetch = small_fetch(&many.small);
     }
     cpu_team_run(team, threads, several, &many, (g->batch + many.group - 1) / many.group);
