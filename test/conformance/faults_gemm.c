@@ -138,7 +138,7 @@ static cb_status gemm_sums_in_f16(void *self, const cb_gemm_args *g, cb_error *e
 static cb_status gemm_asks_for_whole_columns(void *self, const cb_gemm_args *g, cb_error *err)
 {
     if (has_c(g) && g->ldc >= g->m && g->ldc < 1000) {
-        static char room[1 << 20];
+        static _Thread_local char room[1 << 20]; /* the self-test calls from many threads */
         const cb_copy_dtoh_args all = { CB_ARGS(cb_copy_dtoh_args), .dst = room, .src = g->c,
                                         .bytes = g->ldc * g->n * (g->dtype == CB_F64 ? 8 : 4) };
         if (all.bytes <= sizeof(room) && right->copy_dtoh(self, &all, err) != CB_OK)
