@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv2d_forward and conv2d_backward_data. A task is a block of pixels by some columns: chunk by
- * chunk, it copies what the block meets to a sheet in its L2, and multiplies it with panels of the
- * filter. These are packed before all tasks, by all threads; or, when few blocks use them or there
+ * chunk, it copies what the block meets to a sheet in its L2, unless it lies like one, and
+ * multiplies it with panels of the filter. These are packed before all tasks, by all threads; or, when few blocks use them or there
  * is no room, by the task. */
 #include "conv2d_set.h"
 
@@ -33,6 +33,7 @@ struct plan {
     bool narrow, aside; /* aside: pixels are computed elsewhere and copied */
     bool packed;        /* by all threads */
     bool padded;
+    bool in_place;          /* nothing is copied to a sheet */
     uint64_t width, panels; /* columns of a panel, panels of a group */
     uint64_t steps;         /* terms of a sum */
     uint64_t gn, jn;        /* of a round */
@@ -96,6 +97,17 @@ static void plan_bytes(struct plan *p)
     p->aside_bytes = p->aside ? bytes_of(aside_ld(p, pixels_of(&b, &t)) * columns) : 0;
 }
 
+/* Whether the sources are a sheet as they lie: 1x1, whole vectors, aligned. */
+static bool may_be_in_place(const struct plan *p)
+{
+    const struct conv2d_view *v = &p->view;
+    const uint64_t line = GEMM_LINE / sizeof(float);
+    return !p->narrow && v->y.taps == 1 && v->x.taps == 1 && v->y.out == 1 && v->y.in == 1 &&
+           v->x.stride == 1 && v->x.out == v->x.in && !p->padded && p->blocks.nn == 1 &&
+           v->source_plane % line == 0 && (uintptr_t)v->source % GEMM_LINE == 0 &&
+           v->source_plane <= UINT32_MAX / 2 / p->chunks.cn;
+}
+
 static void plan_rounds(struct plan *p, uint64_t phases)
 {
     const struct conv2d_view *v = &p->view;
@@ -135,6 +147,7 @@ static struct plan plan_of(const struct conv2d_set *set, const struct conv2d_vie
     plan_blocks(&p);
     plan_rounds(&p, phases);
     plan_bytes(&p);
+    p.in_place = may_be_in_place(&p);
     return p;
 }
 
@@ -288,6 +301,26 @@ static struct conv2d_fetch next_of(const struct job *job, const struct task *t, 
     return fetch;
 }
 
+/* What the block meets through a chunk, and where each term and the next tile begin in it. */
+static const float *meet(const struct plan *p, const struct task *t, const struct conv2d_chunk *k,
+                         const struct conv2d_sheet *sheet)
+{
+    const struct conv2d_view *v = &p->view;
+    const uint64_t steps = conv2d_steps(k);
+    const float *from = t->sheet;
+    if (p->in_place) {
+        from = conv2d_region(v, t->group, &t->block, k).p;
+        for (uint64_t c = 0; c < steps; c++)
+            t->offsets[c] = (uint32_t)(c * v->source_plane);
+    } else {
+        conv2d_offsets(v, sheet, k, t->offsets);
+        conv2d_fill(v, t->group, &t->block, k, sheet, t->sheet, p->set->fill);
+    }
+    for (uint64_t i = 0; i < CONV2D_AHEAD; i++)
+        t->offsets[steps + i] = t->offsets[i % steps] + p->set->vector * p->set->vectors;
+    return from;
+}
+
 /* True: some of it is NaN. */
 static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
 {
@@ -297,7 +330,6 @@ static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
     const struct conv2d_sheet sheet = conv2d_sheet(v, &t->block, &k, shares_x(p));
     struct conv2d_product x = { .pixels = pixels_of(&t->block, &sheet),
                                 .steps = conv2d_steps(&k),
-                                .sheet = t->sheet,
                                 .offsets = t->offsets,
                                 .add = i != 0 };
     struct conv2d_fetch fetch = next_of(job, t, i, &x);
@@ -305,11 +337,7 @@ static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
     x.fetch = &fetch;
     t->length = sheet.x.length;
     t->ld = x.ld = p->aside ? aside_ld(p, x.pixels) : v->plane;
-    conv2d_offsets(v, &sheet, &k, t->offsets);
-    for (uint64_t ahead = 0; ahead < CONV2D_AHEAD; ahead++)
-        t->offsets[x.steps + ahead] =
-            t->offsets[ahead % x.steps] + p->set->vector * p->set->vectors;
-    conv2d_fill(v, t->group, &t->block, &k, &sheet, t->sheet, p->set->fill);
+    x.sheet = meet(p, t, &k, &sheet);
     for (uint64_t j = t->j0; j < t->j1; j++) {
         const uint64_t i = (j - t->j0) % PACK_PANELS;
         float *panel =
