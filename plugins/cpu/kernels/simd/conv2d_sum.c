@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv2d_forward and conv2d_backward_data. A task is a block of pixels by some columns: chunk by
  * chunk, it copies what the block meets to a sheet in its L2, unless it lies like one, and
- * multiplies it with panels of the filter. These are packed before all tasks, by all threads; or, when few blocks use them or there
- * is no room, by the task. */
+ * multiplies it with panels of the filter. These are packed before all tasks, by all threads; or,
+ * when few blocks use them or there is no room, by the task. */
 #include "conv2d_set.h"
 
 #include <math.h>
