@@ -194,7 +194,8 @@ static const uint64_t shapes[][3] = {
     { 33, 33, 33 },  { 65, 63, 64 },   { 1, 70, 300 },   { 70, 1, 300 },    { 1, 1, 2500 },
     { 1, 2100, 5 },  { 2100, 1, 5 },   { 3, 1, 2049 },   { 129, 130, 129 }, { 97, 200, 130 },
     { 5, 9, 50000 }, { 24, 3000, 37 }, { 400, 30, 900 }, { 30, 400, 900 },  { 257, 263, 401 },
-    { 530, 8, 501 }, { 7, 501, 601 },  { 523, 2, 2100 }, { 3, 700, 1030 },
+    { 530, 8, 501 }, { 7, 501, 601 },  { 523, 2, 2100 }, { 3, 700, 1030 },  { 70, 64, 96 },
+    { 33, 32, 512 },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -396,22 +397,54 @@ static void gemm_is_exact_where_sums_cancel_to_the_smallest_numbers(void **state
             }
 }
 
-/* One number decides how the others around it are multiplied, and theirs stay right. */
+/* A row of A, or a column of B. */
+struct line {
+    void *matrix;
+    uint64_t first, step; /* elements */
+};
+
+static struct line line(const struct matrices *x, bool of_b, uint64_t i)
+{
+    const struct cpu_gemm *g = &x->g;
+    return of_b ? (struct line){ x->b, i * g->cs_b, g->rs_b }
+                : (struct line){ x->a, i * g->rs_a, g->cs_a };
+}
+
+/* One number decides how the others around it are multiplied, and theirs stay right. What it is
+ * multiplied with is large, so that only the number itself can tell. */
 static void gemm_keeps_a_single_subnormal_operand_among_others(void **state)
 {
+    static const uint64_t sizes[][3] = { { 64, 64, 64 }, { 33, 40, 70 }, { 96, 32, 33 } };
     const struct cpu_kernels kernels = kit_kernels(state);
-    for (uint64_t s = 0; s < SHAPES; s++)
-        for (uint64_t v = 0; v < 2; v++) {
-            const struct kind *kind = v ? &kinds[4] : &kinds[2];
-            const struct problem p = { kind, shapes[s][0], shapes[s][1],         shapes[s][2],
-                                       1,    .alpha = 1,   .value = between_ones };
+    for (unsigned s = 0; s < 3; s++)
+        for (unsigned v = 0; v < 24; v++) {
+            const struct kind *kind = v & 1 ? &kinds[4] : &kinds[2];
+            const bool in_b = v & 2;
+            const struct problem p = { kind,
+                                       sizes[s][0],
+                                       sizes[s][1],
+                                       sizes[s][2],
+                                       1,
+                                       .trans_a = v & 4,
+                                       .trans_b = v & 4,
+                                       .alpha = 1,
+                                       .value = between_ones };
+            const uint64_t lanes = in_b ? p.n : p.m, others = in_b ? p.m : p.n;
+            const uint64_t lane = (lanes - 1) * (v / 8) / 2, step = (p.k - 1) * (v / 8) / 2;
             struct matrices x = make(&p, 0);
+            const struct line one = line(&x, in_b, lane), all = line(&x, !in_b, 0);
+            for (uint64_t i = 0; i < others * p.k; i++)
+                put(all.matrix, i, kind, 0x1p40 * get(all.matrix, i, kind));
             for (uint64_t q = 0; q < p.k; q++)
-                put(x.a, p.m - 1 + q * p.m, kind, 0);
-            put(x.a, p.m - 1 + (p.k - 1) * p.m, kind, 0x1p-131);
+                put(one.matrix, one.first + q * one.step, kind, q == step ? 0x1p-131 : 0);
             run(&kernels.gemm, &x.g, 1);
             judge_all(&p, &x);
-            assert_true(get_c(x.c, p.m - 1, &p) == 0x1p-131 * get(x.b, p.k - 1, kind));
+            for (uint64_t i = 0; i < others; i++) {
+                const struct line other = line(&x, !in_b, i);
+                const double want =
+                    0x1p-131 * get(other.matrix, other.first + step * other.step, kind);
+                assert_true(get_c(x.c, in_b ? i + lane * p.m : lane + i * p.m, &p) == want);
+            }
             kit_release();
         }
 }
@@ -422,7 +455,7 @@ static void gemm_gives_the_same_bits_on_one_thread_and_three_and_at_any_address(
     static const uint64_t sizes[][4] = {
         { 1, 3000, 200, 1 },  { 3000, 1, 200, 1 },  { 100, 90, 120, 30 },  { 300, 290, 500, 1 },
         { 40, 2000, 800, 1 }, { 2000, 40, 800, 1 }, { 1024, 1032, 20, 1 }, { 140, 150, 160, 20 },
-        { 3000, 5, 300, 1 },  { 7, 3000, 300, 1 },  { 70, 90, 2100, 1 }
+        { 3000, 5, 300, 1 },  { 7, 3000, 300, 1 },  { 70, 90, 2100, 1 },   { 300, 96, 128, 1 }
     };
     const struct cpu_kernels kernels = kit_kernels(state);
     /* Without threads there is one path, and it is slow. */

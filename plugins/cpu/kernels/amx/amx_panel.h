@@ -18,7 +18,8 @@
 
 #define AMX_LANES      32u
 #define AMX_STEP       32u
-#define AMX_TILE       512u           /* elements of a tile */
+#define AMX_TILE       512u /* elements of a tile */
+#define AMX_STAY_STEPS 16u  /* of a panel of B, 32 KB, that stays in L1 while those of A pass */
 #define AMX_STEP_BYTES (4 * AMX_TILE) /* of two tiles of two-byte elements */
 
 struct amx_panel {
@@ -37,11 +38,24 @@ struct amx_source {
     bool f32;
 };
 
+/* The lanes of a panel of B, each with its elements in order: packed, or where they lie in their
+ * matrix. */
+struct amx_lanes {
+    const uint16_t *p;
+    uint64_t lane, tile, step; /* elements, from one to the next */
+    uint32_t exponent;         /* of the panel */
+};
+
 /* Packs k elements of so many lanes as panels of A or of B, `slot` bytes apart. */
 void amx_pack_a(struct amx_panel *panels, uint64_t slot, const struct amx_source *from,
                 uint64_t lanes, uint64_t k);
 void amx_pack_b(struct amx_panel *panels, uint64_t slot, const struct amx_source *from,
                 uint64_t lanes, uint64_t k);
+
+/* Of panels of B that stay in their matrix, lane behind lane: finds their exponents. Lanes and k
+ * are whole panels and steps. */
+void amx_look_at_b(struct amx_panel *panels, uint64_t slot, const uint16_t *matrix, uint64_t lanes,
+                   uint64_t k);
 
 static inline struct amx_panel *amx_panel(const void *panels, uint64_t slot, uint64_t i)
 {
@@ -64,7 +78,7 @@ void amx_begin(struct amx_squares *squares);
 
 /* C := alpha * A * B + beta * C for the rows and columns, at most AMX_LANES each, of two panels of
  * k elements. */
-void amx_square(struct amx_squares *squares, const struct amx_panel *a, const struct amx_panel *b,
+void amx_square(struct amx_squares *squares, const struct amx_panel *a, const struct amx_lanes *b,
                 uint64_t k, unsigned rows, unsigned columns, const struct gemm_c *c);
 
 /* Leaves the tiles as they were found: without shape and content. */

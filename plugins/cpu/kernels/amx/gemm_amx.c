@@ -42,13 +42,22 @@ struct job {
     uint64_t a_panels, block, blocks; /* of m: panels, panels of a task, tasks */
     uint64_t nc, piece, pieces;       /* of n: panels at a time, panels of a task, tasks */
     bool share_a, share_b;
-    char *a, *b; /* shared panels */
-    char *own;   /* of each thread: a block of A, a panel of B, where not shared */
+    bool b_in_place; /* its panels are no more than their exponents */
+    char *a, *b;     /* shared panels */
+    char *own;       /* of each thread: a block of A, a panel of B, where not shared */
     uint64_t own_a, own_b;
 
     uint64_t pc, kb, jc, nb; /* where in k, and how many elements; in n, and how many panels */
     bool stream;
 };
+
+/* Whether tiles read B where it is: bf16, in lines of whole steps, and in panels of one piece that
+ * stay in L1. What passes through it is faster in the order of the tiles. */
+static bool b_lies_as_panels(const struct cpu_gemm *g, uint64_t kc)
+{
+    return !g->round && g->rs_b == 1 && g->cs_b == g->k && g->k == kc &&
+           kc <= AMX_STAY_STEPS * AMX_STEP && g->n % AMX_LANES == 0 && (uintptr_t)g->b % 64 == 0;
+}
 
 /* Cuts C so that tasks divide evenly among the threads. */
 static struct job plan(const struct cpu_gemm *g, unsigned threads)
@@ -70,6 +79,7 @@ static struct job plan(const struct cpu_gemm *g, unsigned threads)
     job.share_a = job.pieces > 1;
     job.own_a = job.share_a ? 0 : job.block * job.slot;
     job.own_b = job.share_b ? 0 : job.slot;
+    job.b_in_place = b_lies_as_panels(g, job.kc);
     job.stream = g->beta == 0 && g->k <= job.kc && g->m * 4 * g->n >= STREAM_BYTES &&
                  (uintptr_t)g->c % 64 == 0 && g->ldc % 16 == 0;
     return job;
@@ -116,7 +126,10 @@ static void pack_b(const struct job *job, uint64_t j, uint64_t n, struct amx_pan
 {
     const struct cpu_gemm *g = job->g;
     const struct amx_source from = source(job, g->b, g->cs_b, g->rs_b, job->jc + j);
-    amx_pack_b(to, job->slot, &from, lanes(g->n, job->jc + j, n), job->kb);
+    if (job->b_in_place)
+        amx_look_at_b(to, job->slot, from.matrix, lanes(g->n, job->jc + j, n), job->kb);
+    else
+        amx_pack_b(to, job->slot, &from, lanes(g->n, job->jc + j, n), job->kb);
 }
 
 static void pack_shared_a(void *ctx, uint64_t task, unsigned thread)
@@ -135,8 +148,18 @@ static void pack_shared_b(void *ctx, uint64_t task, unsigned thread)
     pack_b(job, j, least(PANELS_A_TASK, job->nb - j), amx_panel(job->b, job->slot, j));
 }
 
+/* Panel number j of those that are packed, or in place. */
+static struct amx_lanes lanes_of_b(const struct job *job, const struct amx_panel *b, uint64_t j)
+{
+    const struct cpu_gemm *g = job->g;
+    if (job->b_in_place)
+        return (struct amx_lanes){ (const uint16_t *)g->b + (job->jc + j) * AMX_LANES * g->k, g->k,
+                                   AMX_LANES / 2 * g->k, AMX_STEP, b->exponent };
+    return (struct amx_lanes){ b->steps, AMX_STEP, AMX_TILE, 2 * AMX_TILE, b->exponent };
+}
+
 static void square(const struct job *job, struct amx_squares *squares, const struct amx_panel *a,
-                   uint64_t i, const struct amx_panel *b, uint64_t j)
+                   uint64_t i, const struct amx_lanes *b, uint64_t j)
 {
     const struct cpu_gemm *g = job->g;
     const uint64_t row = i * AMX_LANES, column = (job->jc + j) * AMX_LANES;
@@ -163,8 +186,9 @@ static void multiply(void *ctx, uint64_t task, unsigned thread)
             b = amx_panel(job->b, job->slot, j);
         else
             pack_b(job, j, 1, b);
+        const struct amx_lanes of_b = lanes_of_b(job, b, j);
         for (uint64_t i = 0; i < n_a; i++)
-            square(job, &squares, amx_panel(block, job->slot, i), first + i, b, j);
+            square(job, &squares, amx_panel(block, job->slot, i), first + i, &of_b, j);
     }
     amx_end(&squares);
 }

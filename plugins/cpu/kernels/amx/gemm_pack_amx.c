@@ -174,6 +174,20 @@ VEC_INLINE void pack(struct amx_panel *panels, uint64_t slot, const struct amx_s
     }
 }
 
+void amx_look_at_b(struct amx_panel *panels, uint64_t slot, const uint16_t *matrix, uint64_t lanes,
+                   uint64_t k)
+{
+    for (uint64_t i = 0; i < lanes / AMX_LANES; i++) {
+        struct amx_panel *panel = amx_panel(panels, slot, i);
+        const uint16_t *p = matrix + i * AMX_LANES * k, *end = p + AMX_LANES * k;
+        __m512i least = _mm512_set1_epi16(-1);
+        for (; p < end; p += AMX_STEP)
+            least = note(least, _mm512_loadu_si512(p));
+        _mm512_store_si512(panel->least, least);
+        panel->exponent = exponent(panel->least);
+    }
+}
+
 void amx_pack_a(struct amx_panel *panels, uint64_t slot, const struct amx_source *from,
                 uint64_t lanes, uint64_t k)
 {

@@ -76,29 +76,29 @@ VEC_INLINE void write_some(struct amx_squares *s, unsigned columns)
 
 /* ---- by tiles ---- */
 
-#define STAY_STEPS 16 /* of a panel of B, 32 KB, that stays in L1 while those of A pass */
-
 /* A panel that passes leaves L1 to the rest. */
 #define LOAD_B(tile, p)                                                                            \
     do {                                                                                           \
         if (stays)                                                                                 \
-            _tile_loadd(tile, p, 64);                                                              \
+            _tile_loadd(tile, p, lane);                                                            \
         else                                                                                       \
-            _tile_stream_loadd(tile, p, 64);                                                       \
+            _tile_stream_loadd(tile, p, lane);                                                     \
     } while (0)
 
 /* One or two tiles of lanes each way. */
-VEC_INLINE void multiply(struct amx_squares *s, const uint16_t *a, const uint16_t *b,
+VEC_INLINE void multiply(struct amx_squares *s, const uint16_t *a, const struct amx_lanes *lanes,
                          uint64_t steps, const bool two_a, const bool two_b)
 {
+    const uint16_t *b = lanes->p;
+    const uint64_t lane = lanes->lane * sizeof(*b), tile = lanes->tile, step = lanes->step;
     const unsigned columns = (unsigned)((AMX_LANES + steps - 1) / steps);
-    const bool stays = steps <= STAY_STEPS;
+    const bool stays = steps <= AMX_STAY_STEPS;
     float *to = s->sums[s->now];
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
-    for (; steps; steps--, a += 2 * AMX_TILE, b += 2 * AMX_TILE) {
+    for (; steps; steps--, a += 2 * AMX_TILE, b += step) {
         __asm__ volatile("" : : : "memory"); /* loads of tiles do not tell that they read */
         _tile_stream_loadd(4, a, 64);
         if (two_a)
@@ -108,7 +108,7 @@ VEC_INLINE void multiply(struct amx_squares *s, const uint16_t *a, const uint16_
         if (two_a)
             _tile_dpbf16ps(1, 6, 5);
         if (two_b) {
-            LOAD_B(7, b + AMX_TILE);
+            LOAD_B(7, b + tile);
             _tile_dpbf16ps(2, 7, 4);
         }
         if (two_a && two_b)
@@ -124,8 +124,8 @@ VEC_INLINE void multiply(struct amx_squares *s, const uint16_t *a, const uint16_
         _tile_stored(3, to + HALF * AMX_LANES + HALF, AMX_LANES * sizeof(float));
 }
 
-static void by_tiles(struct amx_squares *s, const uint16_t *a, const uint16_t *b, uint64_t k,
-                     unsigned rows, unsigned columns)
+static void by_tiles(struct amx_squares *s, const uint16_t *a, const struct amx_lanes *b,
+                     uint64_t k, unsigned rows, unsigned columns)
 {
     const uint64_t steps = (k + AMX_STEP - 1) / AMX_STEP;
     if (rows > HALF && columns > HALF)
@@ -153,19 +153,23 @@ VEC_INLINE f32_t high(__m512i pairs)
     return _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000u)));
 }
 
-VEC_INLINE void widen(const uint16_t *a, const uint16_t *b, uint64_t k, float *to)
+VEC_INLINE void widen(const uint16_t *a, const struct amx_lanes *lanes, unsigned column, uint64_t k,
+                      float *to)
 {
+    const uint64_t lane = lanes->lane;
+    const uint16_t *b = lanes->p + column / HALF * lanes->tile + column % HALF * lane;
     f32_t sums[WIDE_COLUMNS][2];
     for (int j = 0; j < WIDE_COLUMNS; j++)
         sums[j][0] = sums[j][1] = f32_zero();
     for (uint64_t p = 0; p < k; p += 2) {
         const uint64_t step = p / AMX_STEP * 2 * AMX_TILE, at = p % AMX_STEP;
+        const uint16_t *x0 = b + p / AMX_STEP * lanes->step + at;
         const __m512i a0 = _mm512_loadu_si512(a + step + at * HALF);
         const __m512i a1 = _mm512_loadu_si512(a + step + AMX_TILE + at * HALF);
 #pragma GCC unroll 8
         for (int j = 0; j < WIDE_COLUMNS; j++) {
             int32_t pair;
-            __builtin_memcpy(&pair, b + step + at + j * AMX_STEP, sizeof(pair));
+            __builtin_memcpy(&pair, x0 + (uint64_t)j * lane, sizeof(pair));
             const __m512i x = _mm512_set1_epi32(pair);
             sums[j][0] = f32_fma(high(a0), high(x), f32_fma(low(a0), low(x), sums[j][0]));
             sums[j][1] = f32_fma(high(a1), high(x), f32_fma(low(a1), low(x), sums[j][1]));
@@ -177,11 +181,11 @@ VEC_INLINE void widen(const uint16_t *a, const uint16_t *b, uint64_t k, float *t
     }
 }
 
-static void by_widening(const uint16_t *a, const uint16_t *b, uint64_t k, unsigned columns,
+static void by_widening(const uint16_t *a, const struct amx_lanes *b, uint64_t k, unsigned columns,
                         float *to)
 {
     for (unsigned j = 0; j < columns; j += WIDE_COLUMNS)
-        widen(a, b + j / HALF * AMX_TILE + j % HALF * AMX_STEP, k, to + j * AMX_LANES);
+        widen(a, b, j, k, to + j * AMX_LANES);
 }
 
 /* ---- either ---- */
@@ -196,18 +200,18 @@ static void by_widening(const uint16_t *a, const uint16_t *b, uint64_t k, unsign
  *
  * A step adds its even and its odd elements each in a chain of fused multiply-adds, then the two,
  * then that to the steps before: a term is rounded k times at most, as in a plain loop. */
-static bool exact(const struct amx_panel *a, const struct amx_panel *b)
+static bool exact(const struct amx_panel *a, const struct amx_lanes *b)
 {
     return a->exponent && b->exponent && a->exponent + b->exponent >= 2 * 127 - 112;
 }
 
-void amx_square(struct amx_squares *s, const struct amx_panel *a, const struct amx_panel *b,
+void amx_square(struct amx_squares *s, const struct amx_panel *a, const struct amx_lanes *b,
                 uint64_t k, unsigned rows, unsigned columns, const struct gemm_c *c)
 {
     if (exact(a, b))
-        by_tiles(s, a->steps, b->steps, k, rows, columns);
+        by_tiles(s, a->steps, b, k, rows, columns);
     else
-        by_widening(a->steps, b->steps, k, columns, s->sums[s->now]);
+        by_widening(a->steps, b, k, columns, s->sums[s->now]);
     write_some(s, AMX_LANES);
     s->from = s->sums[s->now];
     s->now = 1 - s->now;
