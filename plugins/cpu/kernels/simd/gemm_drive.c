@@ -14,7 +14,6 @@
 #define THREAD_READS      100000u            /* the same where all time goes into reading */
 #define TASKS_OF_A_THREAD 16u                /* of whole matrices */
 #define B_BYTES           (4u << 20)         /* of packed B */
-#define STREAM_BYTES      (4u << 20)         /* C from which its stores pass the caches */
 #define FETCH_LEAST       24u                /* lines at a time, of what comes next */
 #define PANELS_OF_A_TASK  16u                /* of B, when packing */
 
@@ -272,7 +271,6 @@ struct job {
     uint64_t jc, nb, pc, kb; /* where in n and k, and how much of it */
     uint64_t width;          /* of a panel of B */
     uint64_t pieces, piece;  /* of nb: how many, and columns of one */
-    bool stream;
 };
 
 static void pack_b(void *ctx, uint64_t task, unsigned thread)
@@ -310,7 +308,7 @@ static void multiply(void *ctx, uint64_t task, unsigned thread)
     const uint64_t width = height(job->set, job->kind, m);
     const struct gemm_b b = panels_of_b(job, j);
     const struct gemm_c c = { (char *)at(g->c, i + (job->jc + j) * g->ldc, job->kind->type->size),
-                              g->ldc, g->alpha, job->pc ? 1 : g->beta, job->stream };
+                              g->ldc, g->alpha, job->pc ? 1 : g->beta, false };
     const char *rows = at(g->a, i * g->rs_a + job->pc * g->cs_a, job->kind->size);
     struct gemm_a a = { .p = rows, .step = g->cs_a, .panel = width, .width = width };
     if (!plan->a_in_place) {
@@ -338,15 +336,6 @@ static void cut(struct job *job, unsigned threads)
     job->pieces = (job->nb + job->piece - 1) / job->piece;
 }
 
-/* Whether all of C may pass the caches: it is written once, is large, and lies well. */
-static bool may_stream(const struct gemm_kind *kind, const struct cpu_gemm *g,
-                       const struct plan *plan)
-{
-    const uint64_t size = kind->type->size, vector = kind->type->vector * size;
-    return g->beta == 0 && g->k <= plan->kc && g->m * size * g->n >= STREAM_BYTES &&
-           (uintptr_t)g->c % vector == 0 && g->ldc * size % vector == 0;
-}
-
 static void blocked(const struct gemm_set *set, const struct gemm_kind *kind,
                     const struct cpu_gemm *g, struct cpu_team *team, unsigned threads, char *memory)
 {
@@ -355,7 +344,6 @@ static void blocked(const struct gemm_set *set, const struct gemm_kind *kind,
     const uint64_t rows = (g->m + plan->mc - 1) / plan->mc;
     job.b_packed = memory;
     job.a_packed = memory + plan->b_bytes;
-    job.stream = may_stream(kind, g, plan);
     for (job.jc = 0; job.jc < g->n; job.jc += plan->nc) {
         job.nb = least(plan->nc, g->n - job.jc);
         job.width = part(job.nb, set->nr, 1);
