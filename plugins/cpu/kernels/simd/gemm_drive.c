@@ -15,6 +15,8 @@
 #define TASKS_OF_A_THREAD 16u                /* of whole matrices */
 #define B_BYTES           (4u << 20)         /* of packed B */
 #define FETCH_LEAST       24u                /* lines at a time, of what comes next */
+#define FAR_BYTES         8192u              /* A whose steps are so far apart is packed */
+#define FAR_COLUMNS       128u               /* of C, from which that is worth it */
 #define PANELS_OF_A_TASK  16u                /* of B, when packing */
 
 struct plan {
@@ -62,7 +64,8 @@ static struct plan plan_of(const struct gemm_set *set, const struct gemm_kind *k
     p.kc = part(g->k, cache->l1d / 2 / (GEMM_LANES * size) / 8, 8);
     p.mc = part(g->m, cache->l2 * 3 / 8 / (p.kc * size) / p.mr, p.mr);
     p.nc = part(g->n, B_BYTES / (p.kc * size * GEMM_LANES), set->nr);
-    p.a_in_place = kind->plain && g->rs_a == 1 && g->cs_a * g->k <= cache->l2 / 2 / size;
+    p.a_in_place = kind->plain && g->rs_a == 1 && g->cs_a * g->k <= cache->l2 / 2 / size &&
+                   (g->cs_a * size < FAR_BYTES || g->n < FAR_COLUMNS);
     p.b_in_place = kind->plain && g->rs_b == 1 && (p.a_in_place || g->m <= 4 * p.mr);
     p.b_bytes = p.b_in_place ? 0 : p.nc / set->nr * GEMM_LANES * p.kc * size;
     p.a_bytes = p.a_in_place ? 0 : up(p.mc * p.kc * size, 64);
