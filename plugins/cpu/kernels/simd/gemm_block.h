@@ -34,6 +34,7 @@ struct gemm_a {
     uint64_t step, panel; /* from one step, one panel, to the next */
     uint64_t width;       /* rows of a panel, whole vectors, at most a tile's; the last: the rest */
     bool packed;
+    bool far;                 /* in place, but not in L1: each step is asked for ahead */
     struct gemm_fetch *fetch; /* NULL: nothing */
 };
 

@@ -9,7 +9,8 @@
  * B. Each size of tile is a function of its own, unrolled, so that an edge costs no more than its
  * own multiplications; only the last vector of a column is masked. */
 
-#define FETCH_A 1024u /* bytes ahead */
+#define FETCH_A     1024u /* bytes of packed A ahead */
+#define FETCH_STEPS 6u    /* steps of A in place */
 
 #define TILE struct PASTE(tile_, T)
 
@@ -18,6 +19,7 @@ TILE
     const REAL *a, *b;
     REAL *c;
     uint64_t k, step_a, step_b, lane_b;
+    uint64_t ahead;     /* in A, elements */
     const REAL *next_b; /* panel */
     V(m) last;
     bool full; /* last is all of a vector */
@@ -62,6 +64,7 @@ PASTE(tile_run_, T)(const TILE *t, const struct gemm_c *out, const int rows, con
     const bool packed = mode == TILE_PACKED, mask = mode == TILE_MASKED;
     const uint64_t k = t->k, step_a = t->step_a, step_b = packed ? GEMM_LANES : t->step_b;
     const uint64_t lane = packed ? 1 : t->lane_b;
+    const uint64_t ahead = packed ? FETCH_A / sizeof(REAL) : t->ahead;
     const REAL *a = t->a, *b = t->b, *b5 = t->b + 5 * lane; /* two bases reach eight lanes */
     const V(m) last = t->last;
     V(t) sums[GEMM_NR][GEMM_MV];
@@ -82,8 +85,8 @@ PASTE(tile_run_, T)(const TILE *t, const struct gemm_c *out, const int rows, con
             __builtin_prefetch(next_b + p * GEMM_LANES, 0, 2);
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++) {
-            if (packed)
-                __builtin_prefetch(a + FETCH_A / sizeof(REAL) + i * V(n), 0, 3);
+            if (packed || mode == TILE_FAR)
+                __builtin_prefetch(a + ahead + i * V(n), 0, 3);
             column[i] =
                 mask && i == rows - 1 ? V(load_mask)(a + i * V(n), last) : V(load)(a + i * V(n));
         }
@@ -120,10 +123,14 @@ typedef void PASTE(tile_fn_, T)(const TILE *t, const struct gemm_c *out);
 #define TILE_FN_1_2(cols)    TILE_FN(1, cols, 2)
 #define TILE_FN_2_2(cols)    TILE_FN(2, cols, 2)
 #define TILE_FN_3_2(cols)    TILE_FN(3, cols, 2)
+#define TILE_FN_1_3(cols)    TILE_FN(1, cols, 3)
+#define TILE_FN_2_3(cols)    TILE_FN(2, cols, 3)
+#define TILE_FN_3_3(cols)    TILE_FN(3, cols, 3)
 #define TILE_FNS(rows, mode) GEMM_FOR_COLS(TILE_FN_##rows##_##mode)
 GEMM_FOR_ROWS(TILE_FNS, 0)
 GEMM_FOR_ROWS(TILE_FNS, 1)
 GEMM_FOR_ROWS(TILE_FNS, 2)
+GEMM_FOR_ROWS(TILE_FNS, 3)
 
 #define TILE_ITEM_1_0(cols)    TILE_NAME(1, cols, 0),
 #define TILE_ITEM_2_0(cols)    TILE_NAME(2, cols, 0),
@@ -134,20 +141,29 @@ GEMM_FOR_ROWS(TILE_FNS, 2)
 #define TILE_ITEM_1_2(cols)    TILE_NAME(1, cols, 2),
 #define TILE_ITEM_2_2(cols)    TILE_NAME(2, cols, 2),
 #define TILE_ITEM_3_2(cols)    TILE_NAME(3, cols, 2),
+#define TILE_ITEM_1_3(cols)    TILE_NAME(1, cols, 3),
+#define TILE_ITEM_2_3(cols)    TILE_NAME(2, cols, 3),
+#define TILE_ITEM_3_3(cols)    TILE_NAME(3, cols, 3),
 #define TILE_ITEMS(rows, mode) { GEMM_FOR_COLS(TILE_ITEM_##rows##_##mode) },
 
 /* By mode, vectors of rows and columns, these less one. */
-static PASTE(tile_fn_, T) *const PASTE(tiles_, T)[3][GEMM_MV][GEMM_NR] = {
+static PASTE(tile_fn_, T) *const PASTE(tiles_, T)[4][GEMM_MV][GEMM_NR] = {
     { GEMM_FOR_ROWS(TILE_ITEMS, 0) },
     { GEMM_FOR_ROWS(TILE_ITEMS, 1) },
     { GEMM_FOR_ROWS(TILE_ITEMS, 2) },
+    { GEMM_FOR_ROWS(TILE_ITEMS, 3) },
 };
 
 void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct gemm_a *a,
                                 const struct gemm_b *b, const struct gemm_c *c)
 {
     const bool packed = b->lane == 1 && b->step == GEMM_LANES;
-    TILE t = { .b = b->p, .k = k, .step_a = a->step, .step_b = b->step, .lane_b = b->lane };
+    TILE t = { .b = b->p,
+               .k = k,
+               .step_a = a->step,
+               .step_b = b->step,
+               .lane_b = b->lane,
+               .ahead = FETCH_STEPS * a->step };
     for (uint64_t j = 0; j < n; j += b->width, t.b += b->panel) {
         const uint64_t cols = n - j < b->width ? n - j : b->width;
         t.next_b = t.b + b->panel;
@@ -162,6 +178,7 @@ void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct
                 gemm_fetch_some(a->fetch);
             const int mode = !t.full && !a->packed ? TILE_MASKED
                              : packed              ? TILE_PACKED
+                             : a->far              ? TILE_FAR
                                                    : TILE_PLAIN;
             PASTE(tiles_, T)[mode][vectors - 1][cols - 1](&t, c);
         }
@@ -172,3 +189,4 @@ void ISA(PASTE(gemm_block_, T))(uint64_t m, uint64_t n, uint64_t k, const struct
 
 #undef TILE
 #undef FETCH_A
+#undef FETCH_STEPS

@@ -15,13 +15,14 @@
 #define TASKS_OF_A_THREAD 16u                /* of whole matrices */
 #define B_BYTES           (4u << 20)         /* of packed B */
 #define FETCH_LEAST       24u                /* lines at a time, of what comes next */
-#define FAR_BYTES         8192u              /* A whose steps are so far apart is packed */
-#define FAR_COLUMNS       128u               /* of C, from which that is worth it */
+#define FAR_BYTES         8192u              /* between steps of A that are packed */
+#define FEW_COLUMNS       128u               /* of C: packing A for fewer is not worth it */
 #define PANELS_OF_A_TASK  16u                /* of B, when packing */
 
 struct plan {
     uint64_t mr, kc, mc, nc; /* kc steps at a time; mc whole tiles, nc whole panels */
     bool a_in_place, b_in_place;
+    bool a_far;                /* too large to have stayed near since it was written */
     uint64_t b_bytes, a_bytes; /* packed; a_bytes for each thread */
 };
 
@@ -55,6 +56,18 @@ static const struct gemm_kind *kind_of(const struct gemm_set *set, const struct 
                                              : GEMM_F16];
 }
 
+/* Whether tiles read A where it lies: its steps stay in this room of L2, and do not compete for the
+ * same sets and pages. Loads that cross lines cost more than packing when there are many. */
+static bool a_may_stay(const struct gemm_kind *kind, const struct cpu_gemm *g, uint64_t kc,
+                       uint64_t room)
+{
+    const uint64_t step = g->cs_a * kind->type->size;
+    const bool few = g->n < FEW_COLUMNS;
+    if (!kind->plain || g->rs_a != 1 || (step >= FAR_BYTES && !few))
+        return false;
+    return step * (few || step % GEMM_LINE == 0 ? kc : g->k) <= room;
+}
+
 static struct plan plan_of(const struct gemm_set *set, const struct gemm_kind *kind,
                            const struct cpu_gemm *g)
 {
@@ -64,8 +77,8 @@ static struct plan plan_of(const struct gemm_set *set, const struct gemm_kind *k
     p.kc = part(g->k, cache->l1d / 2 / (GEMM_LANES * size) / 8, 8);
     p.mc = part(g->m, cache->l2 * 3 / 8 / (p.kc * size) / p.mr, p.mr);
     p.nc = part(g->n, B_BYTES / (p.kc * size * GEMM_LANES), set->nr);
-    p.a_in_place = kind->plain && g->rs_a == 1 && g->cs_a * g->k <= cache->l2 / 2 / size &&
-                   (g->cs_a * size < FAR_BYTES || g->n < FAR_COLUMNS);
+    p.a_in_place = a_may_stay(kind, g, p.kc, cache->l2 / 2);
+    p.a_far = g->cs_a * g->k > cache->l2 / 4 / size;
     p.b_in_place = kind->plain && g->rs_b == 1 && (p.a_in_place || g->m <= 4 * p.mr);
     p.b_bytes = p.b_in_place ? 0 : p.nc / set->nr * GEMM_LANES * p.kc * size;
     p.a_bytes = p.a_in_place ? 0 : up(p.mc * p.kc * size, 64);
@@ -313,7 +326,9 @@ static void multiply(void *ctx, uint64_t task, unsigned thread)
     const struct gemm_c c = { (char *)at(g->c, i + (job->jc + j) * g->ldc, job->kind->type->size),
                               g->ldc, g->alpha, job->pc ? 1 : g->beta, false };
     const char *rows = at(g->a, i * g->rs_a + job->pc * g->cs_a, job->kind->size);
-    struct gemm_a a = { .p = rows, .step = g->cs_a, .panel = width, .width = width };
+    struct gemm_a a = {
+        .p = rows, .step = g->cs_a, .panel = width, .width = width, .far = plan->a_far
+    };
     if (!plan->a_in_place) {
         char *packed = job->a_packed + thread * plan->a_bytes;
         job->kind->pack(packed, (unsigned)plan->mr, (unsigned)width, m, job->kb, rows, g->rs_a,

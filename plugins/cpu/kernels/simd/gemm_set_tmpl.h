@@ -12,11 +12,12 @@
 
 #define PACK_STEPS 8
 
-/* How a tile reads: A with a mask and B in place; B in place; B packed. */
+/* How a tile reads: A with a mask and B in place; B in place; B packed; B in place and A far. */
 enum {
     TILE_MASKED,
     TILE_PLAIN,
-    TILE_PACKED
+    TILE_PACKED,
+    TILE_FAR
 };
 
 #define T     f64
