@@ -89,13 +89,16 @@ VEC_INLINE void M(softmax_part)(const ELEM *x, ELEM *out, const REAL *kept, uint
     }
 }
 
+/* A line of the result. What lies `ahead` bytes further, unless that is 0, comes nearer. */
 VEC_INLINE void M(softmax_scale)(const ELEM *x, ELEM *out, const REAL *kept, uint64_t n, VECT max,
-                                 VECT scale, bool stream)
+                                 VECT scale, bool stream, uint64_t ahead)
 {
     uint64_t i = stream ? (64 - (uintptr_t)out % 64) % 64 / sizeof(ELEM) : 0;
     i = i < n ? i : n;
     M(softmax_part)(x, out, kept, 0, i, max, scale);
     for (; n - i >= V(n); i += V(n)) {
+        if (ahead)
+            vec_prefetch_l2((const char *)(x + i) + ahead);
         const VECT e = kept ? V(load)(kept + i) : V(exp_below)(V(sub)(M(load)(x + i), max));
         if (stream)
             M(stream)(out + i, M(softmax_quotient)(e, scale));
@@ -159,7 +162,7 @@ static void M(softmax_line)(const ELEM *x, ELEM *out, uint64_t n, bool stream)
     const uint64_t ahead = line < PREFETCH_BYTES ? PREFETCH_BYTES : line < 8192 ? line : 8192;
     if (n <= SOFTMAX_BYTES / sizeof(REAL)) {
         const VECT scale = V(div)(one, M(softmax_exp)(x, n, max, kept, ahead, NULL));
-        M(softmax_scale)(x, out, kept, n, max, scale, stream);
+        M(softmax_scale)(x, out, kept, n, max, scale, stream, 0);
         return;
     }
     const bool in_l2 = sizeof(ELEM) == sizeof(REAL) && line <= cpu_caches()->l2 / 4;
@@ -169,14 +172,14 @@ static void M(softmax_line)(const ELEM *x, ELEM *out, uint64_t n, bool stream)
         sum += V(first)(M(softmax_exp)(x + i, n - i < SOFTMAX_BLOCK ? n - i : SOFTMAX_BLOCK, max,
                                        in_l2 ? out_kept + i : NULL, ahead, NULL));
     M(softmax_scale)
-    (x, out, out_kept, n, max, V(div)(one, V(set1)((REAL)sum)), stream && !in_l2);
+    (x, out, out_kept, n, max, V(div)(one, V(set1)((REAL)sum)), stream && !in_l2, in_l2 ? line : 0);
 }
 
 /* What is left of the line behind. */
 VEC_INLINE void M(softmax_finish)(const struct M(softmax_behind) * b)
 {
     M(softmax_scale)
-    (NULL, b->out + b->done, b->kept + b->done, b->n - b->done, V(zero)(), b->scale, true);
+    (NULL, b->out + b->done, b->kept + b->done, b->n - b->done, V(zero)(), b->scale, true, 0);
 }
 
 /* Lines of at most SOFTMAX_BEHIND bytes that pass the caches: each is written while the next is
