@@ -60,7 +60,7 @@ VEC_INLINE VECT M(softmax_exp)(const ELEM *x, uint64_t n, VECT max, REAL *kept, 
         for (unsigned j = 0; j < 4 * V(n) * sizeof(ELEM); j += 64)
             vec_prefetch((const char *)(x + i) + j + ahead);
         for (int j = 0; j < 4; j++) {
-            const VECT e = V(exp_below)(V(sub)(M(load)(x + i + j * V(n)), max));
+            const VECT e = V(exp_difference)(V(sub)(M(load)(x + i + j * V(n)), max));
             sum[j] = V(add)(sum[j], e);
             if (kept)
                 V(store)(kept + i + j * V(n), e);
@@ -69,7 +69,7 @@ VEC_INLINE VECT M(softmax_exp)(const ELEM *x, uint64_t n, VECT max, REAL *kept, 
             M(softmax_write)(behind);
     }
     for (; i < n; i += V(n)) {
-        const VECT e = V(exp_below)(V(sub)(M(softmax_load)(x, i, n, least), max));
+        const VECT e = V(exp_difference)(V(sub)(M(softmax_load)(x, i, n, least), max));
         sum[0] = V(add)(sum[0], e);
         if (kept)
             V(store_mask)(kept + i, V(mask)(n - i < V(n) ? n - i : V(n)), e);
@@ -83,8 +83,8 @@ VEC_INLINE void M(softmax_part)(const ELEM *x, ELEM *out, const REAL *kept, uint
 {
     for (; i < end; i += V(n)) {
         const MASK m = V(mask)(end - i < V(n) ? end - i : V(n));
-        const VECT e =
-            kept ? V(load_mask)(kept + i, m) : V(exp_below)(V(sub)(M(load_mask)(x + i, m), max));
+        const VECT e = kept ? V(load_mask)(kept + i, m)
+                            : V(exp_difference)(V(sub)(M(load_mask)(x + i, m), max));
         M(store_mask)(out + i, m, M(softmax_quotient)(e, scale));
     }
 }
@@ -99,7 +99,7 @@ VEC_INLINE void M(softmax_scale)(const ELEM *x, ELEM *out, const REAL *kept, uin
     for (; n - i >= V(n); i += V(n)) {
         if (ahead)
             vec_prefetch_l2((const char *)(x + i) + ahead);
-        const VECT e = kept ? V(load)(kept + i) : V(exp_below)(V(sub)(M(load)(x + i), max));
+        const VECT e = kept ? V(load)(kept + i) : V(exp_difference)(V(sub)(M(load)(x + i), max));
         if (stream)
             M(stream)(out + i, M(softmax_quotient)(e, scale));
         else
@@ -123,7 +123,7 @@ VEC_INLINE void M(softmax_short)(const ELEM *x, ELEM *out, uint64_t n, uint64_t 
     }
     max = V(all_max)(max);
     for (uint64_t j = 0; j < vectors; j++) {
-        v[j] = V(exp_below)(V(sub)(v[j], max));
+        v[j] = V(exp_difference)(V(sub)(v[j], max));
         sum = V(add)(sum, v[j]);
     }
     const VECT scale = V(div)(V(set1)(1), V(all_add)(sum));
@@ -236,7 +236,7 @@ VEC_INLINE void M(softmax_tile_exp)(const ELEM *x, uint64_t begin, uint64_t end,
             const ELEM *from = x + a * stride + j * V(n);
             const VECT at = M(softmax_at)(from, vectors, m);
             vec_prefetch_l2(from + vectors * V(n));
-            const VECT e = V(exp_below)(V(sub)(at, max[j]));
+            const VECT e = V(exp_difference)(V(sub)(at, max[j]));
             part[j] = V(add)(part[j], e);
             if (kept)
                 V(store)(kept + (a * vectors + j) * V(n), e);
@@ -252,8 +252,9 @@ VEC_INLINE void M(softmax_tile_scale)(const ELEM *x, ELEM *out, uint64_t n, uint
     for (uint64_t a = 0; a < n; a++)
         for (int j = 0; j < vectors; j++) {
             const uint64_t i = a * stride + j * V(n);
-            const VECT e = kept ? V(load)(kept + (a * vectors + j) * V(n))
-                                : V(exp_below)(V(sub)(M(softmax_at)(x + i, vectors, m), max[j]));
+            const VECT e =
+                kept ? V(load)(kept + (a * vectors + j) * V(n))
+                     : V(exp_difference)(V(sub)(M(softmax_at)(x + i, vectors, m), max[j]));
             if (vectors == 1)
                 M(store_mask)(out + i, m, M(softmax_quotient)(e, scale[j]));
             else if (stream)
