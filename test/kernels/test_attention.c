@@ -15,7 +15,7 @@ struct shape {
 
 /* Parts of vectors and of tiles; fewer, as many and more queries than keys; heads in groups; so few
  * rows that nothing is packed; several blocks of keys, panels and pieces of rows; keys split over
- * pieces; long rows, for which a block is short; no keys at all. */
+ * pieces; long rows, for which a block is short; no keys at all; many heads for each thread. */
 static const struct shape shapes[] = {
     { 1, 1, 1, 1, 1, 1 },      { 1, 2, 1, 3, 5, 7 },      { 2, 2, 2, 7, 4, 16 },
     { 1, 1, 1, 17, 17, 33 },   { 1, 3, 3, 16, 48, 64 },   { 1, 4, 2, 4, 50, 65 },
@@ -24,7 +24,7 @@ static const struct shape shapes[] = {
     { 1, 2, 1, 150, 800, 48 }, { 1, 1, 1, 530, 600, 17 }, { 1, 1, 1, 20, 130, 1500 },
     { 1, 1, 1, 3, 100, 1500 }, { 1, 5, 1, 13, 9, 5 },     { 1, 1, 1, 3, 0, 5 },
     { 1, 1, 1, 800, 500, 19 }, { 3, 2, 2, 128, 128, 64 }, { 1, 2, 2, 5, 1500, 6 },
-    { 1, 1, 1, 40, 2600, 3 },  { 17, 4, 4, 2, 1030, 8 },
+    { 1, 1, 1, 40, 2600, 3 },  { 17, 4, 4, 2, 1030, 8 },  { 9, 2, 2, 40, 60, 20 },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 

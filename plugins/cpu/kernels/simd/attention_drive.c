@@ -34,6 +34,7 @@
 struct plan {
     uint64_t problems, rows; /* rows of a problem */
     uint64_t piece, pieces;  /* rows of a piece; pieces of a problem */
+    uint64_t run;            /* pieces, of any problem, one after the other on a thread */
     uint64_t split, splits;  /* keys of a split, whole blocks; how many */
     uint64_t block;          /* keys */
     bool few;
@@ -90,6 +91,7 @@ static void plan_rows(struct plan *p, const struct cpu_attention *t, unsigned th
         p->piece = up(least(p->piece, p->rows), ATTENTION_PANEL);
     }
     p->pieces = parts(p->rows, p->piece);
+    p->run = most(p->problems * p->pieces / threads / PIECES_OF_A_THREAD, 1);
 }
 
 /* Where keys are cut does, and so the threads do not count. */
@@ -172,6 +174,7 @@ struct piece {
     const float *q, *k, *v;       /* of row, and of key 0 */
     float *o;                     /* of row */
     struct attention_state state; /* of the rows */
+    const struct piece *next;     /* on this thread, or NULL */
 };
 
 static struct piece piece_of(const struct job *job, uint64_t problem, uint64_t number,
@@ -197,27 +200,30 @@ static struct piece piece_of(const struct job *job, uint64_t problem, uint64_t n
 struct block {
     uint64_t key, keys, width; /* width: of a packed panel */
     const float *packed;
-    const float *next; /* keys of the next block, as many, or NULL */
+    const float *next_k, *next_v; /* of the next block, or NULL */
+    uint64_t next_keys;
 };
 
 /* `rows` rows from `row` of a piece against the first n keys of a block. */
 struct panel {
     uint64_t row, rows, n;
-    bool first, last; /* of the block; last: of the piece */
-    float *s;         /* the scores, plan.block apart */
+    float *s; /* the scores, plan.block apart */
 };
 
-/* Memory that is wanted after so many tiles. */
-static struct gemm_fetch fetch(const float *p, uint64_t floats, uint64_t tiles)
+/* The share of a panel of what the next block reads, over so many tiles. */
+static struct gemm_fetch fetch(const struct piece *x, const struct panel *y, const float *p,
+                               uint64_t floats, uint64_t tiles)
 {
-    const uint64_t lines = parts(floats * sizeof(float), GEMM_LINE);
+    const uint64_t lines = p ? parts(floats * sizeof(float), GEMM_LINE) : 0;
+    const uint64_t begin = lines * y->row / x->rows, end = lines * (y->row + y->rows) / x->rows;
+    const char *from = p ? (const char *)p + begin * GEMM_LINE : NULL;
     return (struct gemm_fetch){
-        .region[0] = { (const char *)p, 1, 0, lines * GEMM_LINE },
-        .lines[0] = parts(lines, tiles),
+        .region[0] = { from, begin < end, 0, (end - begin) * GEMM_LINE },
+        .lines[0] = parts(end - begin, tiles),
     };
 }
 
-/* The first panel fetches the values of the block. */
+/* Meanwhile keys of the next block come nearer, and the queries of the next panel. */
 static void score(const struct job *job, const struct piece *x, const struct block *block,
                   const struct panel *y)
 {
@@ -230,20 +236,23 @@ static void score(const struct job *job, const struct piece *x, const struct blo
     }
     const uint64_t step = (uint64_t)set->mv * set->vector;
     const uint64_t nr = parts(y->rows, parts(y->rows, set->nr));
-    struct gemm_fetch values = fetch(x->v + block->key * d, block->keys * d,
-                                     parts(y->rows, nr) * parts(y->n, block->width));
+    const uint64_t tiles = parts(y->rows, nr) * parts(y->n, block->width);
+    struct gemm_fetch next = fetch(x, y, block->next_k, block->next_keys * d, tiles);
+    next.region[1] =
+        (struct gemm_region){ (const char *)(q + y->rows * d), 1, 0, y->rows * d * sizeof(*q) };
+    next.lines[1] = parts(parts(next.region[1].bytes, GEMM_LINE), tiles);
     const struct gemm_a a = { .p = block->packed,
                               .step = step,
                               .panel = step * d,
                               .width = block->width,
                               .packed = true,
-                              .fetch = y->first ? &values : NULL };
+                              .fetch = &next };
     const struct gemm_b b = { q, 1, d, nr * d, nr };
     const struct gemm_c c = { y->s, ld, job->t->scale, 0, false };
     set->block(y->n, y->rows, d, &a, &b, &c);
 }
 
-/* Adds weights times values. The last panel fetches the keys of the next block. */
+/* Adds weights times values. Meanwhile values of the next block come nearer. */
 static void add_values(const struct job *job, const struct piece *x, const struct block *block,
                        const struct panel *y)
 {
@@ -260,12 +269,8 @@ static void add_values(const struct job *job, const struct piece *x, const struc
     }
     const uint64_t width = panel_rows(set, d), nr = parts(y->rows, parts(y->rows, set->nr));
     struct gemm_fetch next =
-        fetch(block->next, block->keys * d, parts(y->rows, nr) * parts(d, width));
-    const struct gemm_a a = { .p = v,
-                              .step = d,
-                              .panel = width,
-                              .width = width,
-                              .fetch = y->last && block->next ? &next : NULL };
+        fetch(x, y, block->next_v, block->next_keys * d, parts(y->rows, nr) * parts(d, width));
+    const struct gemm_a a = { .p = v, .step = d, .panel = width, .width = width, .fetch = &next };
     const struct gemm_b b = { y->s, 1, ld, nr * ld, nr };
     const struct gemm_c c = { o, d, 1, first ? 0 : 1, false };
     set->block(d, y->rows, y->n, &a, &b, &c);
@@ -296,40 +301,55 @@ static void panels(const struct job *job, const struct piece *x, const struct bl
                    float *s)
 {
     const uint64_t step = block->packed ? ATTENTION_PANEL : x->rows;
-    bool first = true;
     for (uint64_t row = 0; row < x->rows; row += step) {
         const uint64_t rows = least(step, x->rows - row);
         const uint64_t sees = seen_by_any(job->t, x->row + row, rows);
         if (sees <= block->key)
             continue;
         const struct panel y = {
-            row, rows, least(block->keys, sees - block->key), first, row + step >= x->rows, s,
+            row,
+            rows,
+            least(block->keys, sees - block->key),
+            s,
         };
         panel(job, x, block, &y);
-        first = false;
     }
+}
+
+/* The block of a piece that begins with `key`, of keys up to `end`; it is packed. */
+static struct block block_of(const struct job *job, const struct piece *x, uint64_t key,
+                             uint64_t end, unsigned thread)
+{
+    const struct attention_set *set = job->set;
+    const uint64_t d = job->t->head_dim, most_keys = job->plan.block;
+    struct block block = { .key = key, .keys = least(most_keys, end - key) };
+    const uint64_t after = key + block.keys;
+    float *packed = packed_of(job, thread);
+    if (job->plan.few)
+        return block;
+    block.width = panel_rows(set, block.keys);
+    block.packed = packed;
+    set->pack(packed, set->mv * set->vector, (unsigned)block.width, block.keys, d, x->k + key * d,
+              d, 1);
+    if (after < end)
+        block.next_k = x->k + after * d, block.next_v = x->v + after * d;
+    else if (x->next)
+        block.next_k = x->next->k, block.next_v = x->next->v;
+    block.next_keys = least(most_keys, after < end ? end - after : x->end);
+    return block;
 }
 
 /* The sums of a piece, not yet divided, and its states. Rows that see none of its keys are zeros.
  */
 static void sum_piece(const struct job *job, const struct piece *x, unsigned thread)
 {
-    const struct attention_set *set = job->set;
     const struct plan *p = &job->plan;
     const uint64_t d = job->t->head_dim;
     const uint64_t end = least(x->end, seen_by_any(job->t, x->row, x->rows));
     for (uint64_t r = 0; r < x->rows; r++)
         x->state.max[r] = -FLT_MAX, x->state.sum[r] = 0;
     for (uint64_t key = x->key; key < end; key += p->block) {
-        struct block block = { .key = key, .keys = least(p->block, end - key) };
-        if (!p->few) {
-            float *packed = packed_of(job, thread);
-            block.width = panel_rows(set, block.keys);
-            block.packed = packed;
-            block.next = key + 2 * block.keys <= end ? x->k + (key + block.keys) * d : NULL;
-            set->pack(packed, set->mv * set->vector, (unsigned)block.width, block.keys, d,
-                      x->k + key * d, d, 1);
-        }
+        const struct block block = block_of(job, x, key, end, thread);
         panels(job, x, &block, scores_of(job, thread));
     }
     for (uint64_t r = 0; r < x->rows; r++)
@@ -376,16 +396,28 @@ static void finish_row(const struct job *job, const struct piece *x, uint64_t ro
         careful_row(job, x, row, s);
 }
 
-static void whole_piece(void *ctx, uint64_t task, unsigned thread)
+/* Of a causal problem the last rows take longest. */
+static struct piece whole_piece(const struct job *job, uint64_t i)
+{
+    const uint64_t pieces = job->plan.pieces;
+    return piece_of(job, i / pieces, pieces - 1 - i % pieces, 0);
+}
+
+static void whole_pieces(void *ctx, uint64_t task, unsigned thread)
 {
     const struct job *job = ctx;
     const struct plan *p = &job->plan;
-    /* of a causal problem the last rows take longest */
-    struct piece x = piece_of(job, task / p->pieces, p->pieces - 1 - task % p->pieces, 0);
-    x.state = state_of(job, thread);
-    sum_piece(job, &x, thread);
-    for (uint64_t r = 0; r < x.rows; r++)
-        finish_row(job, &x, r, x.state.sum[r], scores_of(job, thread));
+    const uint64_t begin = task * p->run, end = least(begin + p->run, p->problems * p->pieces);
+    struct piece x = whole_piece(job, begin);
+    for (uint64_t i = begin; i < end; i++) {
+        const struct piece next = whole_piece(job, least(i + 1, end - 1));
+        x.state = state_of(job, thread);
+        x.next = i + 1 < end ? &next : NULL;
+        sum_piece(job, &x, thread);
+        for (uint64_t r = 0; r < x.rows; r++)
+            finish_row(job, &x, r, x.state.sum[r], scores_of(job, thread));
+        x = next;
+    }
 }
 
 static float *partial_of(const struct job *job, uint64_t piece, uint64_t split)
@@ -453,7 +485,7 @@ void attention_run(const struct attention_set *set, const struct cpu_attention *
     const uint64_t pieces = p->problems * p->pieces;
     job.partials = job.scratch + thread_floats(p) * all;
     if (p->splits == 1) {
-        cpu_team_run(work->team, threads, whole_piece, &job, pieces);
+        cpu_team_run(work->team, threads, whole_pieces, &job, parts(pieces, p->run));
         return;
     }
     cpu_team_run(work->team, threads, split_piece, &job, pieces * p->splits);

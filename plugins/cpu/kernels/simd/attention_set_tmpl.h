@@ -142,18 +142,6 @@ VEC_INLINE f32_t row_max(const float *s, uint64_t n)
     return f32_max(f32_max(max[0], max[1]), f32_max(max[2], max[3]));
 }
 
-/* exp(x), x at most 0. Shorter than f32_exp_below, it takes n ln 2 off in one step, with an error
- * of |x| / 20 half ulps: a score has one of |x| by its difference from the maximum. */
-VEC_INLINE f32_t weight(f32_t x)
-{
-    const f32_t one = f32_set1(1), magic = f32_set1(0x1.8p23f);
-    x = f32_max(f32_set1(f32_math[MATH_EXP_MIN]), x);
-    const f32_t n = f32_sub(f32_fma(x, f32_set1(f32_math[MATH_LOG2E]), magic), magic);
-    const f32_t r = f32_fnma(n, f32_set1(f32_math[MATH_LN2]), x);
-    const f32_t q = f32_fma(MATH_POLY(f32, r, f32_exp_poly), r, one);
-    return f32_scale(f32_fma(q, r, one), n);
-}
-
 /* The weights of a row, in place; the sum of each element over it. */
 VEC_INLINE f32_t row_weights(float *s, uint64_t n, uint64_t room, f32_t max)
 {
@@ -162,12 +150,12 @@ VEC_INLINE f32_t row_weights(float *s, uint64_t n, uint64_t room, f32_t max)
     uint64_t i = 0;
     for (; n - i >= 4 * f32_n; i += 4 * f32_n)
         for (int j = 0; j < 4; j++) {
-            const f32_t e = weight(f32_sub(f32_load(s + i + j * f32_n), max));
+            const f32_t e = f32_exp_difference(f32_sub(f32_load(s + i + j * f32_n), max));
             sum[j] = f32_add(sum[j], e);
             f32_store(s + i + j * f32_n, e);
         }
     for (; i < n; i += f32_n) {
-        const f32_t e = weight(f32_sub(load_part(s, i, n, least), max));
+        const f32_t e = f32_exp_difference(f32_sub(load_part(s, i, n, least), max));
         sum[0] = f32_add(sum[0], e);
         f32_store_mask(s + i, f32_mask(room - i < f32_n ? room - i : f32_n), e);
     }
@@ -187,7 +175,7 @@ static void weigh_some(float *s, uint64_t ld, uint64_t rows, const uint64_t *n, 
     for (uint64_t r = 0; r < f32_n; r++)
         part[r] = r < rows ? row_max(s + r * ld, n[r]) : f32_zero();
     const f32_t max = f32_max(old, attention_max(part));
-    const f32_t factor = weight(f32_sub(old, max));
+    const f32_t factor = f32_exp_difference(f32_sub(old, max));
     f32_store_mask(state->max, some, max);
     f32_store_mask(factors, some, factor);
     for (uint64_t r = 0; r < rows; r++)

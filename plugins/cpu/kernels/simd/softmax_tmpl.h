@@ -10,11 +10,12 @@
 #include "vec.h"
 #include "vec_math.h"
 
-#define SOFTMAX_BYTES 32768u /* of the buffer */
-#define SOFTMAX_BLOCK 4096u  /* terms, per lane at most, that are summed before the sum moves on */
-#define SOFTMAX_SHORT 4      /* vectors of a line that stays in registers, at most */
-#define SOFTMAX_COLS  4      /* vectors of a tile of columns */
-#define SOFTMAX_AHEAD 8      /* rows that the prefetch of a tile is ahead */
+#define SOFTMAX_BYTES  32768u /* of the buffer */
+#define SOFTMAX_BEHIND 16384u /* of a line that is written while the next is computed */
+#define SOFTMAX_BLOCK  4096u  /* terms, per lane at most, that are summed before the sum moves on */
+#define SOFTMAX_SHORT  4      /* vectors of a line that stays in registers, at most */
+#define SOFTMAX_COLS   4      /* vectors of a tile of columns */
+#define SOFTMAX_AHEAD  8      /* rows that the prefetch of a tile is ahead */
 
 struct softmax_job {
     const struct cpu_axis *axis;

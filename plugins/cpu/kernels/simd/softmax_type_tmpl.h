@@ -30,9 +30,28 @@ VEC_INLINE VECT M(softmax_max)(const ELEM *x, uint64_t n)
     return V(all_max)(V(max)(V(max)(max[0], max[1]), V(max)(max[2], max[3])));
 }
 
+/* A line whose exponentials wait to be written past the caches: elements `done`.. of n. */
+struct M(softmax_behind) {
+    ELEM *out;
+    const REAL *kept;
+    uint64_t n, done;
+    VECT scale;
+};
+
+/* Some of them, where there are as many. */
+VEC_INLINE void M(softmax_write)(struct M(softmax_behind) * b)
+{
+    if (b->n - b->done < 4 * V(n))
+        return;
+    for (int j = 0; j < 4; j++, b->done += V(n))
+        M(stream)(b->out + b->done, M(softmax_quotient)(V(load)(b->kept + b->done), b->scale));
+}
+
 /* The exponentials of one block: to `kept` when that is not NULL; their sum. Meanwhile what lies
- * `ahead` bytes behind comes nearer: the next line, say. */
-VEC_INLINE VECT M(softmax_exp)(const ELEM *x, uint64_t n, VECT max, REAL *kept, uint64_t ahead)
+ * `ahead` bytes further comes nearer, the next line, say, and a line behind, or NULL, is written.
+ */
+VEC_INLINE VECT M(softmax_exp)(const ELEM *x, uint64_t n, VECT max, REAL *kept, uint64_t ahead,
+                               struct M(softmax_behind) * behind)
 {
     VECT sum[4] = { V(zero)(), V(zero)(), V(zero)(), V(zero)() };
     const VECT least = V(set1)(-INFINITY);
@@ -41,14 +60,16 @@ VEC_INLINE VECT M(softmax_exp)(const ELEM *x, uint64_t n, VECT max, REAL *kept, 
         for (unsigned j = 0; j < 4 * V(n) * sizeof(ELEM); j += 64)
             vec_prefetch((const char *)(x + i) + j + ahead);
         for (int j = 0; j < 4; j++) {
-            const VECT e = V(exp_below)(V(sub)(M(load)(x + i + j * V(n)), max));
+            const VECT e = V(exp_difference)(V(sub)(M(load)(x + i + j * V(n)), max));
             sum[j] = V(add)(sum[j], e);
             if (kept)
                 V(store)(kept + i + j * V(n), e);
         }
+        if (behind)
+            M(softmax_write)(behind);
     }
     for (; i < n; i += V(n)) {
-        const VECT e = V(exp_below)(V(sub)(M(softmax_load)(x, i, n, least), max));
+        const VECT e = V(exp_difference)(V(sub)(M(softmax_load)(x, i, n, least), max));
         sum[0] = V(add)(sum[0], e);
         if (kept)
             V(store_mask)(kept + i, V(mask)(n - i < V(n) ? n - i : V(n)), e);
@@ -62,20 +83,23 @@ VEC_INLINE void M(softmax_part)(const ELEM *x, ELEM *out, const REAL *kept, uint
 {
     for (; i < end; i += V(n)) {
         const MASK m = V(mask)(end - i < V(n) ? end - i : V(n));
-        const VECT e =
-            kept ? V(load_mask)(kept + i, m) : V(exp_below)(V(sub)(M(load_mask)(x + i, m), max));
+        const VECT e = kept ? V(load_mask)(kept + i, m)
+                            : V(exp_difference)(V(sub)(M(load_mask)(x + i, m), max));
         M(store_mask)(out + i, m, M(softmax_quotient)(e, scale));
     }
 }
 
+/* A line of the result. What lies `ahead` bytes further, unless that is 0, comes nearer. */
 VEC_INLINE void M(softmax_scale)(const ELEM *x, ELEM *out, const REAL *kept, uint64_t n, VECT max,
-                                 VECT scale, bool stream)
+                                 VECT scale, bool stream, uint64_t ahead)
 {
     uint64_t i = stream ? (64 - (uintptr_t)out % 64) % 64 / sizeof(ELEM) : 0;
     i = i < n ? i : n;
     M(softmax_part)(x, out, kept, 0, i, max, scale);
     for (; n - i >= V(n); i += V(n)) {
-        const VECT e = kept ? V(load)(kept + i) : V(exp_below)(V(sub)(M(load)(x + i), max));
+        if (ahead)
+            vec_prefetch_l2((const char *)(x + i) + ahead);
+        const VECT e = kept ? V(load)(kept + i) : V(exp_difference)(V(sub)(M(load)(x + i), max));
         if (stream)
             M(stream)(out + i, M(softmax_quotient)(e, scale));
         else
@@ -99,7 +123,7 @@ VEC_INLINE void M(softmax_short)(const ELEM *x, ELEM *out, uint64_t n, uint64_t 
     }
     max = V(all_max)(max);
     for (uint64_t j = 0; j < vectors; j++) {
-        v[j] = V(exp_below)(V(sub)(v[j], max));
+        v[j] = V(exp_difference)(V(sub)(v[j], max));
         sum = V(add)(sum, v[j]);
     }
     const VECT scale = V(div)(V(set1)(1), V(all_add)(sum));
@@ -137,8 +161,8 @@ static void M(softmax_line)(const ELEM *x, ELEM *out, uint64_t n, bool stream)
     const uint64_t line = n * sizeof(ELEM);
     const uint64_t ahead = line < PREFETCH_BYTES ? PREFETCH_BYTES : line < 8192 ? line : 8192;
     if (n <= SOFTMAX_BYTES / sizeof(REAL)) {
-        const VECT scale = V(div)(one, M(softmax_exp)(x, n, max, kept, ahead));
-        M(softmax_scale)(x, out, kept, n, max, scale, stream);
+        const VECT scale = V(div)(one, M(softmax_exp)(x, n, max, kept, ahead, NULL));
+        M(softmax_scale)(x, out, kept, n, max, scale, stream, 0);
         return;
     }
     const bool in_l2 = sizeof(ELEM) == sizeof(REAL) && line <= cpu_caches()->l2 / 4;
@@ -146,9 +170,37 @@ static void M(softmax_line)(const ELEM *x, ELEM *out, uint64_t n, bool stream)
     double sum = 0;
     for (uint64_t i = 0; i < n; i += SOFTMAX_BLOCK)
         sum += V(first)(M(softmax_exp)(x + i, n - i < SOFTMAX_BLOCK ? n - i : SOFTMAX_BLOCK, max,
-                                       in_l2 ? out_kept + i : NULL, ahead));
+                                       in_l2 ? out_kept + i : NULL, ahead, NULL));
     M(softmax_scale)
-    (x, out, out_kept, n, max, V(div)(one, V(set1)((REAL)sum)), stream && !in_l2);
+    (x, out, out_kept, n, max, V(div)(one, V(set1)((REAL)sum)), stream && !in_l2, in_l2 ? line : 0);
+}
+
+/* What is left of the line behind. */
+VEC_INLINE void M(softmax_finish)(const struct M(softmax_behind) * b)
+{
+    M(softmax_scale)
+    (NULL, b->out + b->done, b->kept + b->done, b->n - b->done, V(zero)(), b->scale, true, 0);
+}
+
+/* Lines of at most SOFTMAX_BEHIND bytes that pass the caches: each is written while the next is
+ * computed, so that memory is read and written at the same time. The cache line that two of them
+ * share is asked for before. */
+static void M(softmax_streamed)(const ELEM *x, ELEM *out, uint64_t n, uint64_t lines)
+{
+    REAL kept[2][SOFTMAX_BEHIND / sizeof(REAL)];
+    const uint64_t line = n * sizeof(ELEM), ahead = line < PREFETCH_BYTES ? PREFETCH_BYTES : line;
+    struct M(softmax_behind) behind = { out, kept[1], 0, 0, V(zero)() };
+    for (uint64_t i = 0; i < lines; i++, x += n, out += n) {
+        const VECT max = M(softmax_max)(x, n);
+        const uint64_t head = (64 - (uintptr_t)out % 64) % 64 / sizeof(ELEM);
+        vec_prefetch(out + n);
+        const VECT sum = M(softmax_exp)(x, n, max, kept[i % 2], ahead, &behind);
+        const VECT scale = V(div)(V(set1)(1), sum);
+        M(softmax_finish)(&behind);
+        M(softmax_part)(x, out, kept[i % 2], 0, head, max, scale);
+        behind = (struct M(softmax_behind)){ out, kept[i % 2], n, head, scale };
+    }
+    M(softmax_finish)(&behind);
 }
 
 /* A tile of `vectors` vectors of columns side by side: element (a, column) lies at a*stride +
@@ -184,7 +236,7 @@ VEC_INLINE void M(softmax_tile_exp)(const ELEM *x, uint64_t begin, uint64_t end,
             const ELEM *from = x + a * stride + j * V(n);
             const VECT at = M(softmax_at)(from, vectors, m);
             vec_prefetch_l2(from + vectors * V(n));
-            const VECT e = V(exp_below)(V(sub)(at, max[j]));
+            const VECT e = V(exp_difference)(V(sub)(at, max[j]));
             part[j] = V(add)(part[j], e);
             if (kept)
                 V(store)(kept + (a * vectors + j) * V(n), e);
@@ -200,8 +252,9 @@ VEC_INLINE void M(softmax_tile_scale)(const ELEM *x, ELEM *out, uint64_t n, uint
     for (uint64_t a = 0; a < n; a++)
         for (int j = 0; j < vectors; j++) {
             const uint64_t i = a * stride + j * V(n);
-            const VECT e = kept ? V(load)(kept + (a * vectors + j) * V(n))
-                                : V(exp_below)(V(sub)(M(softmax_at)(x + i, vectors, m), max[j]));
+            const VECT e =
+                kept ? V(load)(kept + (a * vectors + j) * V(n))
+                     : V(exp_difference)(V(sub)(M(softmax_at)(x + i, vectors, m), max[j]));
             if (vectors == 1)
                 M(store_mask)(out + i, m, M(softmax_quotient)(e, scale[j]));
             else if (stream)
@@ -254,6 +307,12 @@ static void M(softmax)(const struct cpu_axis *s, uint64_t begin, uint64_t end, b
         M(softmax_lines)
         ((const ELEM *)s->input + begin * slice, (ELEM *)s->output + begin * slice, s->len,
          end - begin, stream);
+        return;
+    }
+    if (s->inner == 1 && stream && s->len <= SOFTMAX_BEHIND / sizeof(REAL)) {
+        M(softmax_streamed)
+        ((const ELEM *)s->input + begin * slice, (ELEM *)s->output + begin * slice, s->len,
+         end - begin);
         return;
     }
     for (uint64_t unit = begin; unit < end; unit++) {

@@ -128,6 +128,23 @@ static const double f64_math[] = { 0x1.71547652b82fep+0,
 DEFINE_MATH(f32)
 DEFINE_MATH(f64)
 
+/* exp(x), x at most 0. Shorter than exp_below, it takes n ln 2 off in one step, with an error of
+ * |x| / 20 half ulps: a difference of numbers has one of |x| as it is rounded. */
+VEC_INLINE f32_t f32_exp_difference(f32_t x)
+{
+    const f32_t one = f32_set1(1), magic = f32_set1(0x1.8p23f);
+    x = f32_max(f32_set1(f32_math[MATH_EXP_MIN]), x);
+    const f32_t n = f32_sub(f32_fma(x, f32_set1(f32_math[MATH_LOG2E]), magic), magic);
+    const f32_t r = f32_fnma(n, f32_set1(f32_math[MATH_LN2]), x);
+    const f32_t q = f32_fma(MATH_POLY(f32, r, f32_exp_poly), r, one);
+    return f32_scale(f32_fma(q, r, one), n);
+}
+
+VEC_INLINE f64_t f64_exp_difference(f64_t x)
+{
+    return f64_exp_below(x);
+}
+
 /* Here ln 2 rounded to f32 is good enough: its own error is a twentieth of an ulp. */
 VEC_INLINE f32_t f32_log_positive(f32_t x)
 {
