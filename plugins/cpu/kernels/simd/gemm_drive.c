@@ -226,6 +226,7 @@ static void small_plan(struct small *s, const struct gemm_set *set, const struct
     s->a.panel = room ? room * g->k : width;
     s->a.width = width;
     s->a.packed = room != 0;
+    s->a.far = false;
     s->b.step = g->rs_b, s->b.lane = g->cs_b;
     s->b.panel = g->cs_b * nr, s->b.width = nr;
     s->c.ld = g->ldc, s->c.alpha = g->alpha, s->c.beta = g->beta, s->c.stream = false;
