@@ -27,6 +27,9 @@ build plain gcc
 build clang clang
 build asan gcc -Db_sanitize=address,undefined -Db_lundef=false
 
+# What UBSan finds ends the program, as what ASan finds does.
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+
 # A test that fails is counted below, so it does not end the script.
 run() { # NAME TEST...
     name=$1
