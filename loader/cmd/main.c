@@ -31,7 +31,7 @@ static const struct command commands[] = {
       "and writes the result to -o FILE. Sizes and types come from the arrays: f16, f32, f64, and\n"
       "64-bit integers for indices. \"-\" is standard input or output.\n",
       run_help, NULL },
-    { "bench", "[OPS] [KEY=VALUE...]", "time ops on one or more backends", 0, UINT32_MAX,
+    { "bench", "[OPS...] [KEY=VALUE...]", "time ops on one or more backends", 0, UINT32_MAX,
       OPTION_BACKEND | OPTION_CONFIG | OPTION_CSV | OPTION_HELP | OPTION_JSON | OPTION_MIN_TIME |
           OPTION_PEER | OPTION_REPS | OPTION_THREADS,
       cmd_bench,
