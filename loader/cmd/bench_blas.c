@@ -79,6 +79,10 @@ bool column_open_peer(struct column *col, const char *spec, const char *threads)
     }
     for (uint64_t i = 0; threads && i < sizeof(variables) / sizeof(variables[0]); i++)
         setenv(variables[i], threads, 1);
+    /* A power of two of clock ticks, some milliseconds: by itself OpenBLAS lets its workers spin
+     * for 100 ms and more, through the turns of the columns that follow. In its own turn they are
+     * never idle for so long. */
+    setenv("OPENBLAS_THREAD_TIMEOUT", "24", 0);
     *col = (struct column){ .kind = &blas, .name = spec };
     col->library = dlopen(++path, RTLD_NOW | RTLD_LOCAL);
     if (!col->library) {
