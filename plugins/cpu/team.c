@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One word, `gate`, says which job is on, whether it may still be joined, and how many workers are
  * in it. The caller opens the gate, works along, shuts it, and waits only for the workers that came
- * in: one that wakes late finds it shut, and a small job never waits for a sleeper. */
+ * in: one that wakes late finds it shut, and a small job never waits for a sleeper.
+ *
+ * Each thread begins with tasks of its own, the same ones in jobs of one size, so that it finds in
+ * its caches what it left there, and then takes those that others have not come to. */
 #include "team.h"
 
 #include <pthread.h>
@@ -17,7 +20,7 @@
 #define JOB      (1ull << 32) /* what a new job adds */
 #define IN(gate) ((gate) & (OPEN - 1))
 #define SPINS    2000u /* some tens of microseconds */
-#define YIELDS   16u
+#define MISSED   16u   /* brief jobs that found somebody asleep, before the next one wakes */
 
 struct worker {
     struct cpu_team *team;
@@ -25,11 +28,18 @@ struct worker {
     unsigned number; /* from 1 on; the caller is 0 */
 };
 
+/* The tasks that a thread begins with. */
+struct share {
+    _Alignas(64) atomic_uint_fast64_t next;
+    uint64_t end;
+};
+
 struct cpu_team {
     unsigned size;
     pthread_mutex_t caller; /* held by the thread whose job is on */
     bool started;           /* under caller */
     unsigned n_workers;     /* that did start */
+    unsigned missed;        /* brief jobs, under caller */
     struct worker *workers;
 
     pthread_mutex_t lock; /* for sleeping */
@@ -38,11 +48,10 @@ struct cpu_team {
     bool stop;
 
     _Alignas(64) atomic_uint_fast64_t gate;
-    _Alignas(64) atomic_uint_fast64_t next;
-    cpu_task_fn run;
+    _Alignas(64) cpu_task_fn run;
     void *ctx;
-    uint64_t n;
-    unsigned most;
+    unsigned most, n_shares;
+    struct share shares[];
 };
 
 static void pause_briefly(void)
@@ -58,12 +67,15 @@ static void do_tasks(struct cpu_team *team, unsigned thread)
 {
     const cpu_task_fn run = team->run;
     void *ctx = team->ctx;
-    const uint64_t n = team->n;
-    for (;;) {
-        const uint64_t task = atomic_fetch_add_explicit(&team->next, 1, memory_order_relaxed);
-        if (task >= n)
-            return;
-        run(ctx, task, thread);
+    const unsigned n = team->n_shares;
+    for (unsigned i = 0; i < n; i++) {
+        struct share *share = &team->shares[(thread + i) % n];
+        for (;;) {
+            const uint64_t task = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed);
+            if (task >= share->end)
+                break;
+            run(ctx, task, thread);
+        }
     }
 }
 
@@ -148,13 +160,14 @@ static void prepare(struct cpu_team *team)
     team->n_workers = 0;
     team->sleepers = 0;
     team->stop = false;
+    team->missed = 0;
     atomic_init(&team->gate, 0);
-    atomic_init(&team->next, 0);
 }
 
 struct cpu_team *cpu_team_create(unsigned threads)
 {
-    struct cpu_team *team = aligned_alloc(_Alignof(struct cpu_team), sizeof(*team));
+    struct cpu_team *team =
+        aligned_alloc(_Alignof(struct cpu_team), sizeof(*team) + threads * sizeof(team->shares[0]));
     struct worker *workers = calloc(threads, sizeof(*workers));
     if (!team || !workers) {
         free(team);
@@ -193,13 +206,38 @@ unsigned cpu_team_size(const struct cpu_team *team)
     return team->size;
 }
 
-static void open_gate(struct cpu_team *team)
+/* Tasks 0..n-1 in equal parts, one for each thread that the job may meet. */
+static void share_out(struct cpu_team *team, unsigned most, uint64_t n)
 {
-    atomic_store_explicit(&team->next, 0, memory_order_relaxed);
+    unsigned shares = most < team->size ? most : team->size;
+    if (n < shares)
+        shares = (unsigned)n;
+    uint64_t begin = 0;
+    for (unsigned i = 0; i < shares; i++) {
+        atomic_store_explicit(&team->shares[i].next, begin, memory_order_relaxed);
+        begin += n / shares + (i < n % shares);
+        team->shares[i].end = begin;
+    }
+    team->n_shares = shares;
+}
+
+/* Waking a thread takes the caller a system call, longer than a brief job. */
+static bool may_wake(struct cpu_team *team, bool brief)
+{
+    if (brief && team->missed < MISSED) {
+        team->missed++;
+        return false;
+    }
+    team->missed = 0;
+    return true;
+}
+
+static void open_gate(struct cpu_team *team, bool brief)
+{
     uint_fast64_t gate = atomic_load_explicit(&team->gate, memory_order_relaxed);
     pthread_mutex_lock(&team->lock);
     atomic_store_explicit(&team->gate, (gate + JOB) | OPEN, memory_order_release);
-    if (team->sleepers)
+    if (team->sleepers && may_wake(team, brief))
         pthread_cond_broadcast(&team->wake);
     pthread_mutex_unlock(&team->lock);
 }
@@ -218,21 +256,42 @@ static void shut_gate(struct cpu_team *team)
     }
 }
 
-void cpu_team_run(struct cpu_team *team, unsigned most, cpu_task_fn run, void *ctx, uint64_t n)
+static void run_alone(cpu_task_fn run, void *ctx, uint64_t n)
+{
+    for (uint64_t task = 0; task < n; task++)
+        run(ctx, task, 0);
+}
+
+static void run_job(struct cpu_team *team, unsigned most, cpu_task_fn run, void *ctx, uint64_t n,
+                    bool brief)
 {
     if (n <= 1 || most <= 1 || team->size <= 1 || pthread_mutex_trylock(&team->caller)) {
-        for (uint64_t task = 0; task < n; task++)
-            run(ctx, task, 0);
+        run_alone(run, ctx, n);
         return;
     }
-    if (!team->started)
+    if (!team->started && may_wake(team, brief))
         start_workers(team);
-    team->run = run;
-    team->ctx = ctx;
-    team->n = n;
-    team->most = most;
-    open_gate(team);
-    do_tasks(team, 0);
-    shut_gate(team);
+    if (team->n_workers) {
+        team->run = run;
+        team->ctx = ctx;
+        team->most = most;
+        share_out(team, most, n);
+        open_gate(team, brief);
+        do_tasks(team, 0);
+        shut_gate(team);
+    } else {
+        run_alone(run, ctx, n);
+    }
     pthread_mutex_unlock(&team->caller);
+}
+
+void cpu_team_run(struct cpu_team *team, unsigned most, cpu_task_fn run, void *ctx, uint64_t n)
+{
+    run_job(team, most, run, ctx, n, false);
+}
+
+void cpu_team_run_brief(struct cpu_team *team, unsigned most, cpu_task_fn run, void *ctx,
+                        uint64_t n)
+{
+    run_job(team, most, run, ctx, n, true);
 }

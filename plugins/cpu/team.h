@@ -27,6 +27,11 @@ typedef void (*cpu_task_fn)(void *ctx, uint64_t task, unsigned thread);
 /* Runs tasks 0..n-1, in any order, on at most `most` threads, and returns when all are done. */
 void cpu_team_run(struct cpu_team *team, unsigned most, cpu_task_fn run, void *ctx, uint64_t n);
 
+/* The same for a job of a few microseconds, over before a sleeping worker would be awake: it is
+ * left to those that spin, unless such jobs follow one another. */
+void cpu_team_run_brief(struct cpu_team *team, unsigned most, cpu_task_fn run, void *ctx,
+                        uint64_t n);
+
 /* In the child of a fork, where the workers are gone: makes the team as it was when created. */
 void cpu_team_reset_in_child(struct cpu_team *team);
 

@@ -201,12 +201,14 @@ static void run_one(void *ctx, uint64_t task, unsigned thread)
     atomic_store(&job->busy[thread], false);
 }
 
-static void run_job(struct cpu_team *team, unsigned most)
+typedef void (*run_fn)(struct cpu_team *, unsigned, cpu_task_fn, void *, uint64_t);
+
+static void run_job(struct cpu_team *team, run_fn run, unsigned most)
 {
     static struct job job;
     memset(&job, 0, sizeof(job));
     job.most = most;
-    cpu_team_run(team, most, run_one, &job, TASKS);
+    run(team, most, run_one, &job, TASKS);
     for (int i = 0; i < TASKS; i++)
         assert_int_equal(atomic_load(&job.runs[i]), 1);
     assert_false(atomic_load(&job.wrong));
@@ -218,8 +220,52 @@ static void every_task_runs_once_on_a_thread_number_that_no_other_has(void **sta
     struct cpu_team *team = cpu_team_create(TEAM);
     assert_non_null(team);
     assert_int_equal(cpu_team_size(team), TEAM);
+    for (int round = 0; round < 100; round++) {
+        run_job(team, cpu_team_run, 1 + (unsigned)round % TEAM);
+        run_job(team, cpu_team_run_brief, 1 + (unsigned)round % TEAM);
+    }
+    cpu_team_destroy(team);
+}
+
+struct meeting {
+    atomic_uint present;
+    atomic_uint threads[TEAM]; /* that run a task */
+};
+
+static void meet(void *ctx, uint64_t task, unsigned thread)
+{
+    struct meeting *meeting = ctx;
+    atomic_store(&meeting->threads[task], thread);
+    atomic_fetch_add(&meeting->present, 1);
+    while (atomic_load(&meeting->present) < TEAM)
+        sched_yield();
+}
+
+static void each_thread_begins_with_the_same_tasks_in_every_job(void **state)
+{
+    (void)state;
+    struct cpu_team *team = cpu_team_create(TEAM);
+    assert_non_null(team);
+    for (int round = 0; round < 20; round++) {
+        struct meeting meeting = { 0 };
+        cpu_team_run(team, TEAM, meet, &meeting, TEAM);
+        for (unsigned task = 0; task < TEAM; task++)
+            assert_int_equal(atomic_load(&meeting.threads[task]), task);
+    }
+    cpu_team_destroy(team);
+}
+
+static void a_brief_job_starts_no_thread_but_many_in_a_row_do(void **state)
+{
+    (void)state;
+    const unsigned threads = own_threads();
+    struct cpu_team *team = cpu_team_create(TEAM);
+    assert_non_null(team);
+    run_job(team, cpu_team_run_brief, TEAM);
+    assert_int_equal(own_threads(), threads);
     for (int round = 0; round < 100; round++)
-        run_job(team, 1 + (unsigned)round % TEAM);
+        run_job(team, cpu_team_run_brief, TEAM);
+    assert_int_equal(own_threads(), threads + TEAM - 1);
     cpu_team_destroy(team);
 }
 
@@ -310,6 +356,8 @@ int main(void)
         cmocka_unit_test(a_quota_that_says_max_or_nonsense_is_none),
         cmocka_unit_test(threads_that_cannot_be_started_are_done_without),
         cmocka_unit_test(every_task_runs_once_on_a_thread_number_that_no_other_has),
+        cmocka_unit_test(each_thread_begins_with_the_same_tasks_in_every_job),
+        cmocka_unit_test(a_brief_job_starts_no_thread_but_many_in_a_row_do),
         cmocka_unit_test(callers_at_once_all_get_their_tasks_done),
         cmocka_unit_test(p02_a_child_computes_though_the_team_was_at_work),
     };

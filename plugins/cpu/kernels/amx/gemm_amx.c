@@ -2,9 +2,10 @@
 /* gemm of bf16, and of f32 rounded to it, on tiles; everything else goes to the set below.
  *
  * kc elements at a time, tasks are rectangles of C: a block of A, packed into the L2 of its thread,
- * against a piece of B, panel by panel. What more than one task needs is packed before, by all;
- * what only one needs is packed by its thread, just before. Each square of C is computed from the
- * same two panels however C is cut, so that the cuts may depend on the threads. */
+ * against a piece of B, panel by panel. B is packed before, by all, where several blocks of A go by
+ * it; else each task packs what it needs, though another has done it: that takes less time than to
+ * fetch it from the cache of another core. Each square of C is computed from the same two panels
+ * however C is cut, so that the cuts may depend on the threads. */
 #include "amx.h"
 
 #include "../avx512/avx512.h"
@@ -16,7 +17,7 @@
 #define B_BYTES       (8u << 20) /* of packed panels that tasks share */
 #define STREAM_BYTES  (4u << 20) /* C from which its stores pass the caches */
 #define LEAST_FLOPS   16384.0    /* m*n*k that tiles are worth */
-#define THREAD_FLOPS  4e6        /* m*n*k that a thread is woken for */
+#define THREAD_FLOPS  8e6        /* m*n*k that a thread is woken for */
 #define PANELS_A_TASK 4u         /* when packing */
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -41,10 +42,10 @@ struct job {
     uint64_t kc, slot;                /* of a panel: elements; bytes */
     uint64_t a_panels, block, blocks; /* of m: panels, panels of a task, tasks */
     uint64_t nc, piece, pieces;       /* of n: panels at a time, panels of a task, tasks */
-    bool share_a, share_b;
+    bool share_b;
     bool b_in_place; /* its panels are no more than their exponents */
-    char *a, *b;     /* shared panels */
-    char *own;       /* of each thread: a block of A, a panel of B, where not shared */
+    char *b;         /* shared panels */
+    char *own;       /* of each thread: a block of A, and a panel of B where that is not shared */
     uint64_t own_a, own_b;
 
     uint64_t pc, kb, jc, nb; /* where in k, and how many elements; in n, and how many panels */
@@ -70,24 +71,24 @@ static struct job plan(const struct cpu_gemm *g, unsigned threads)
     job.block = part(job.a_panels, A_BYTES / job.slot + 1);
     job.blocks = parts(job.a_panels, job.block);
     job.share_b = job.blocks > 1;
+    if (!job.share_b) {
+        while ((job.blocks + 1) * (job.blocks + 1) <= threads)
+            job.blocks++;
+        job.block = parts(job.a_panels, job.blocks);
+        job.blocks = parts(job.a_panels, job.block);
+    }
     job.nc = job.share_b ? part(n_panels, B_BYTES / job.slot) : n_panels;
     for (job.pieces = 1; job.pieces < job.nc && job.blocks * job.pieces % threads &&
                          job.blocks * job.pieces < 4u * threads;)
         job.pieces++;
     job.piece = parts(job.nc, job.pieces);
     job.pieces = parts(job.nc, job.piece);
-    job.share_a = job.pieces > 1;
-    job.own_a = job.share_a ? 0 : job.block * job.slot;
+    job.own_a = job.block * job.slot;
     job.own_b = job.share_b ? 0 : job.slot;
     job.b_in_place = b_lies_as_panels(g, job.kc);
     job.stream = g->beta == 0 && g->k <= job.kc && g->m * 4 * g->n >= STREAM_BYTES &&
                  (uintptr_t)g->c % 64 == 0 && g->ldc % 16 == 0;
     return job;
-}
-
-static uint64_t shared_a(const struct job *job)
-{
-    return job->share_a ? job->a_panels * job->slot : 0;
 }
 
 static uint64_t shared_b(const struct job *job)
@@ -97,7 +98,7 @@ static uint64_t shared_b(const struct job *job)
 
 static uint64_t bytes(const struct job *job)
 {
-    return shared_a(job) + shared_b(job) + (job->own_a + job->own_b) * job->threads;
+    return shared_b(job) + (job->own_a + job->own_b) * job->threads;
 }
 
 /* Of `all` lanes, those of n panels from number i on. */
@@ -130,14 +131,6 @@ static void pack_b(const struct job *job, uint64_t j, uint64_t n, struct amx_pan
         amx_look_at_b(to, job->slot, from.matrix, lanes(g->n, job->jc + j, n), job->kb);
     else
         amx_pack_b(to, job->slot, &from, lanes(g->n, job->jc + j, n), job->kb);
-}
-
-static void pack_shared_a(void *ctx, uint64_t task, unsigned thread)
-{
-    const struct job *job = ctx;
-    const uint64_t i = task * PANELS_A_TASK;
-    (void)thread;
-    pack_a(job, i, least(PANELS_A_TASK, job->a_panels - i), amx_panel(job->a, job->slot, i));
 }
 
 static void pack_shared_b(void *ctx, uint64_t task, unsigned thread)
@@ -176,9 +169,7 @@ static void multiply(void *ctx, uint64_t task, unsigned thread)
     const uint64_t n_a = least(job->block, job->a_panels - first);
     char *own = job->own + thread * (job->own_a + job->own_b);
     struct amx_squares squares;
-    char *block = job->share_a ? job->a + first * job->slot : own;
-    if (!job->share_a)
-        pack_a(job, first, n_a, amx_panel(block, job->slot, 0));
+    pack_a(job, first, n_a, amx_panel(own, job->slot, 0));
     amx_begin(&squares);
     for (uint64_t j = j0; j < least(j0 + job->piece, job->nb); j++) {
         struct amx_panel *b = amx_panel(own + job->own_a, job->slot, 0);
@@ -188,7 +179,7 @@ static void multiply(void *ctx, uint64_t task, unsigned thread)
             pack_b(job, j, 1, b);
         const struct amx_lanes of_b = lanes_of_b(job, b, j);
         for (uint64_t i = 0; i < n_a; i++)
-            square(job, &squares, amx_panel(block, job->slot, i), first + i, &of_b, j);
+            square(job, &squares, amx_panel(own, job->slot, i), first + i, &of_b, j);
     }
     amx_end(&squares);
 }
@@ -197,13 +188,10 @@ static void one(const struct cpu_gemm *g, struct cpu_team *team, unsigned thread
 {
     struct job job = plan(g, threads);
     const uint64_t n_panels = parts(g->n, AMX_LANES);
-    job.a = memory;
-    job.b = job.a + shared_a(&job);
+    job.b = memory;
     job.own = job.b + shared_b(&job);
     for (job.pc = 0; job.pc < g->k; job.pc += job.kc) {
         job.kb = least(job.kc, g->k - job.pc);
-        if (job.share_a)
-            cpu_team_run(team, threads, pack_shared_a, &job, parts(job.a_panels, PANELS_A_TASK));
         for (job.jc = 0; job.jc < n_panels; job.jc += job.nc) {
             job.nb = least(job.nc, n_panels - job.jc);
             if (job.share_b)

@@ -12,6 +12,7 @@
 #define SMALL_STEPS       (128u * 128 * 128) /* m*n*k up to which nothing is packed */
 #define THREAD_STEPS      1000000u           /* m*n*k that a thread is woken for */
 #define THREAD_READS      100000u            /* the same where all time goes into reading */
+#define BRIEF_STEPS       125000u            /* the same for one that is awake, with 8 lanes */
 #define TASKS_OF_A_THREAD 16u                /* of whole matrices */
 #define B_BYTES           (4u << 20)         /* of packed B */
 #define FETCH_LEAST       24u                /* lines at a time, of what comes next */
@@ -250,20 +251,62 @@ static struct gemm_fetch small_fetch(const struct small *s)
     return fetch;
 }
 
-/* Number i of the batch. */
-static void small(struct small *s, uint64_t i, struct gemm_fetch *fetch, void *memory)
+/* Where number i of the batch lies; its A is packed, if it has to be. */
+static void small_place(struct small *s, uint64_t i, void *memory)
 {
     const struct cpu_gemm *g = s->g;
     const uint64_t size = s->kind->size;
     s->a.p = at(g->a, i * g->stride_a, size);
     s->b.p = at(g->b, i * g->stride_b, size);
     s->c.p = (char *)at(g->c, i * g->stride_c, size);
-    s->a.fetch = fetch;
+    s->a.fetch = NULL;
     if (s->room) {
         s->kind->pack(memory, s->room, (unsigned)s->a.width, g->m, g->k, s->a.p, g->rs_a, g->cs_a);
         s->a.p = memory;
     }
+}
+
+static void small(struct small *s, uint64_t i, struct gemm_fetch *fetch, void *memory)
+{
+    const struct cpu_gemm *g = s->g;
+    small_place(s, i, memory);
+    s->a.fetch = fetch;
     s->kind->type->block(g->m, g->n, g->k, &s->a, &s->b, &s->c);
+}
+
+struct strips {
+    const struct small *small;
+    uint64_t columns; /* of a strip */
+};
+
+static void small_strip(void *ctx, uint64_t task, unsigned thread)
+{
+    const struct strips *strips = ctx;
+    const struct small *s = strips->small;
+    const uint64_t j = task * strips->columns, size = s->kind->size;
+    struct gemm_b b = s->b;
+    struct gemm_c c = s->c;
+    (void)thread;
+    b.p = at(b.p, j * b.lane, size);
+    c.p = (char *)at(c.p, j * c.ld, size);
+    s->kind->type->block(s->g->m, least(strips->columns, s->g->n - j), s->g->k, &s->a, &b, &c);
+}
+
+/* One matrix, by columns where it is worth it. */
+static void small_alone(struct small *s, struct cpu_team *team, void *memory)
+{
+    const struct cpu_gemm *g = s->g;
+    const uint64_t steps = g->m * g->n * g->k, each = BRIEF_STEPS / 8 * s->kind->type->vector;
+    if (steps <= each || !team) {
+        small(s, 0, NULL, memory);
+        return;
+    }
+    const uint64_t threads = least(1 + steps / each, cpu_team_size(team));
+    const uint64_t panels = (g->n + s->b.width - 1) / s->b.width;
+    const struct strips strips = { s, (panels + threads - 1) / threads * s->b.width };
+    small_place(s, 0, memory);
+    cpu_team_run_brief(team, (unsigned)threads, small_strip, (void *)&strips,
+                       (g->n + strips.columns - 1) / strips.columns);
 }
 
 /* The same while the next is fetched. */
@@ -407,7 +450,7 @@ static void one(const struct gemm_set *set, const struct gemm_kind *kind, const 
     else if (is_small(kind, g)) {
         struct small s;
         small_plan(&s, set, kind, g);
-        small(&s, 0, NULL, memory);
+        small_alone(&s, team, memory);
     } else
         blocked(set, kind, g, team, threads, memory);
 }

@@ -45,5 +45,5 @@ void ISA(cpu_map)(const struct cpu_map *g, const struct cpu_work *work)
                            .op = (uint32_t)MAP_IS(g->b, g->op),
                            .stream = share_streams(bytes, g->a, g->output) && g->b != g->output,
                            .share = share_make(work, g->n, bytes * (g->b ? 3 : 2), 4096) };
-    cpu_team_run(work->team, job.share.threads, map_task, &job, job.share.tasks);
+    share_run(&job.share, work->team, map_task, &job);
 }

@@ -86,13 +86,14 @@ static void chunk_task(void *ctx, uint64_t task, unsigned thread)
 }
 
 /* Slices so long that several threads may work on one. */
-static void reduce_chunked(struct reduce_job *job, const struct cpu_work *work, unsigned threads)
+static void reduce_chunked(struct reduce_job *job, const struct cpu_work *work)
 {
     const uint64_t inner = job->axis->inner;
     struct wide_sum parts[REDUCE_PARTS];
     job->parts = parts;
+    job->share.tasks = job->chunks.n;
     for (job->slice = 0; job->slice < job->axis->outer; job->slice++) {
-        cpu_team_run(work->team, threads, chunk_task, job, job->chunks.n);
+        share_run(&job->share, work->team, chunk_task, job);
         for (uint64_t i = inner; i < job->chunks.n * inner; i++)
             reduce_merge(job->op, &parts[i % inner], parts[i]);
         REDUCE_CALL(job->axis->dtype, reduce_finish, job->axis, job->slice, parts);
@@ -111,12 +112,12 @@ void ISA(cpu_reduce)(const struct cpu_axis *r, const struct cpu_work *work)
     if (!r->inner)
         return;
     if (r->inner > REDUCE_NARROW) {
-        cpu_team_run(work->team, job.share.threads, strips_task, &job, job.share.tasks);
+        share_run(&job.share, work->team, strips_task, &job);
         return;
     }
     job.chunks = reduce_cut(r);
     if (job.chunks.n > 1)
-        reduce_chunked(&job, work, job.share.threads);
+        reduce_chunked(&job, work);
     else
-        cpu_team_run(work->team, job.share.threads, slices_task, &job, job.share.tasks);
+        share_run(&job.share, work->team, slices_task, &job);
 }

@@ -133,5 +133,5 @@ void ISA(cpu_rows)(const struct cpu_rows *x, const struct cpu_work *work)
         job.stream = share_streams(bytes, x->input, x->output) && x->row_bytes % 64 == 0 &&
                      (uintptr_t)x->output % 64 == 0;
     }
-    cpu_team_run(work->team, job.share.threads, rows_task, &job, job.share.tasks);
+    share_run(&job.share, work->team, rows_task, &job);
 }

@@ -51,5 +51,5 @@ void ISA(cpu_softmax)(const struct cpu_axis *s, const struct cpu_work *work)
     struct softmax_job job = { .axis = s,
                                .stream = share_streams(bytes, s->input, s->output),
                                .share = share_make(work, s->outer * tiles, 2 * bytes, 1) };
-    cpu_team_run(work->team, job.share.threads, softmax_task, &job, job.share.tasks);
+    share_run(&job.share, work->team, softmax_task, &job);
 }
