@@ -249,6 +249,14 @@ static void batched_gemm_is_within_the_bound_and_shares_b_by_stride_zero(void **
         }
 }
 
+static void batched_gemm_is_within_the_bound_where_c_is_larger_than_the_caches(void **state)
+{
+    for (uint64_t s = 0; s < 2; s++) {
+        const struct problem p = { &kinds[s], 64, 48, 3, 500, .alpha = 1, .value = between_ones };
+        solve(state, &p);
+    }
+}
+
 static void gemm_with_beta_zero_does_not_read_c(void **state)
 {
     const struct cpu_kernels kernels = kit_kernels(state);
@@ -480,6 +488,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(gemm_is_within_the_bound_for_every_shape_type_and_transpose),
         cmocka_unit_test(batched_gemm_is_within_the_bound_and_shares_b_by_stride_zero),
+        cmocka_unit_test(batched_gemm_is_within_the_bound_where_c_is_larger_than_the_caches),
         cmocka_unit_test(gemm_with_beta_zero_does_not_read_c),
         cmocka_unit_test(gemm_without_steps_scales_c_and_reads_neither_a_nor_b),
         cmocka_unit_test(gemm_spreads_nan_and_infinity_and_bears_extremes),

@@ -8,6 +8,7 @@
 
 #include "compute_backend.h"
 #include "../../dispatch/cache.h"
+#include "share.h"
 
 #define SMALL_STEPS       (128u * 128 * 128) /* m*n*k up to which nothing is packed */
 #define THREAD_STEPS      1000000u           /* m*n*k that a thread is woken for */
@@ -480,6 +481,15 @@ struct many {
     struct gemm_fetch fetch; /* then, too */
 };
 
+/* Whether C is too large to stay in the caches, and is written in whole lines. */
+static bool passes_caches(const struct gemm_kind *kind, const struct cpu_gemm *g)
+{
+    const uint64_t size = kind->type->size;
+    return g->beta == 0 && g->stride_c * size > STREAM_BYTES / g->batch &&
+           g->stride_c * size % GEMM_LINE == 0 && g->ldc * size % GEMM_LINE == 0 &&
+           (uintptr_t)g->c % GEMM_LINE == 0;
+}
+
 static void several(void *ctx, uint64_t task, unsigned thread)
 {
     const struct many *many = ctx;
@@ -514,6 +524,7 @@ static void run_many(const struct gemm_set *set, const struct gemm_kind *kind,
     many.are_small = g->k && !is_thin(kind, g) && is_small(kind, g);
     if (many.are_small) {
         small_plan(&many.small, set, kind, g);
+        many.small.c.stream = passes_caches(kind, g);
         many.fetch = small_fetch(&many.small);
     }
     cpu_team_run(team, threads, several, &many, (g->batch + many.group - 1) / many.group);
