@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One word, `gate`, says which job is on, whether it may still be joined, and how many workers are
- * in it. The caller opens the gate, works along, shuts it, and waits only for the workers that came
- * in: one that wakes late finds it shut, and a small job never waits for a sleeper.
+/* One word, `gate`, says which job is on, whether it may still be joined, by how many, and how many
+ * workers are in it. The caller opens the gate, works along, shuts it, and waits only for the
+ * workers that came in: one that wakes late finds it shut, and a small job never waits for a
+ * sleeper.
  *
  * Each thread begins with tasks of its own, the same ones in jobs of one size, so that it finds in
  * its caches what it left there, and then takes those that others have not come to. */
@@ -16,11 +17,13 @@
 
 #include "fpenv.h"
 
-#define OPEN     (1ull << 31)
-#define JOB      (1ull << 32) /* what a new job adds */
-#define IN(gate) ((gate) & (OPEN - 1))
-#define SPINS    2000u /* some tens of microseconds */
-#define MISSED   16u   /* brief jobs that found somebody asleep, before the next one wakes */
+#define JOB           (1ull << 32) /* what a new job adds */
+#define OPEN          (1ull << 31)
+#define THREAD        (1ull << 16) /* one of those that may join, the caller included */
+#define THREADS(gate) ((gate) / THREAD % (OPEN / THREAD))
+#define IN(gate)      ((gate) % THREAD)
+#define SPINS         2000u /* some tens of microseconds */
+#define MISSED        16u   /* brief jobs that found somebody asleep, before the next one wakes */
 
 struct worker {
     struct cpu_team *team;
@@ -50,7 +53,7 @@ struct cpu_team {
     _Alignas(64) atomic_uint_fast64_t gate;
     _Alignas(64) cpu_task_fn run;
     void *ctx;
-    unsigned most, n_shares;
+    unsigned n_shares;
     struct share shares[];
 };
 
@@ -80,10 +83,12 @@ static void do_tasks(struct cpu_team *team, unsigned thread)
 }
 
 /* Comes in if the job of `seen` is still open and has room. Each worker has a number of its own, so
- * that a cap on threads is a cap on numbers. */
-static bool join(struct cpu_team *team, uint64_t seen)
+ * that a cap on threads is a cap on numbers; who is beyond it does not keep the others waiting. */
+static bool join(struct cpu_team *team, unsigned number, uint64_t seen)
 {
     uint_fast64_t gate = seen;
+    if (number >= THREADS(seen))
+        return false;
     while (gate & OPEN && gate / JOB == seen / JOB)
         if (atomic_compare_exchange_weak_explicit(&team->gate, &gate, gate + 1,
                                                   memory_order_acquire, memory_order_relaxed))
@@ -125,10 +130,9 @@ static void *work(void *arg)
         if (gate / JOB == last)
             return NULL; /* stopped */
         last = gate / JOB;
-        if (!join(team, gate))
+        if (!join(team, worker->number, gate))
             continue;
-        if (worker->number < team->most)
-            do_tasks(team, worker->number);
+        do_tasks(team, worker->number);
         atomic_fetch_sub_explicit(&team->gate, 1, memory_order_release);
     }
 }
@@ -206,12 +210,10 @@ unsigned cpu_team_size(const struct cpu_team *team)
     return team->size;
 }
 
-/* Tasks 0..n-1 in equal parts, one for each thread that the job may meet. */
+/* Tasks 0..n-1 in equal parts, one for each thread. */
 static void share_out(struct cpu_team *team, unsigned most, uint64_t n)
 {
-    unsigned shares = most < team->size ? most : team->size;
-    if (n < shares)
-        shares = (unsigned)n;
+    const unsigned shares = n < most ? (unsigned)n : most;
     uint64_t begin = 0;
     for (unsigned i = 0; i < shares; i++) {
         atomic_store_explicit(&team->shares[i].next, begin, memory_order_relaxed);
@@ -232,11 +234,11 @@ static bool may_wake(struct cpu_team *team, bool brief)
     return true;
 }
 
-static void open_gate(struct cpu_team *team, bool brief)
+static void open_gate(struct cpu_team *team, unsigned most, bool brief)
 {
-    uint_fast64_t gate = atomic_load_explicit(&team->gate, memory_order_relaxed);
+    const uint_fast64_t job = atomic_load_explicit(&team->gate, memory_order_relaxed) / JOB + 1;
     pthread_mutex_lock(&team->lock);
-    atomic_store_explicit(&team->gate, (gate + JOB) | OPEN, memory_order_release);
+    atomic_store_explicit(&team->gate, job * JOB | OPEN | most * THREAD, memory_order_release);
     if (team->sleepers && may_wake(team, brief))
         pthread_cond_broadcast(&team->wake);
     pthread_mutex_unlock(&team->lock);
@@ -271,12 +273,13 @@ static void run_job(struct cpu_team *team, unsigned most, cpu_task_fn run, void 
     }
     if (!team->started && may_wake(team, brief))
         start_workers(team);
+    if (most > team->size)
+        most = team->size;
     if (team->n_workers) {
         team->run = run;
         team->ctx = ctx;
-        team->most = most;
         share_out(team, most, n);
-        open_gate(team, brief);
+        open_gate(team, most, brief);
         do_tasks(team, 0);
         shut_gate(team);
     } else {
