@@ -32,6 +32,9 @@ enum {
 #undef REAL
 #undef V
 
+#if defined(__AVX512F__)
+#define HALVE halve_f32
+#endif
 #define T     f32
 #define REAL  float
 #define V(op) f32_##op

@@ -61,6 +61,13 @@ static inline void turn_f32(const f32_t x[8], float *to, unsigned room)
     }
 }
 
+/* The first halves of two vectors to one place, the second halves to another. */
+static inline void halve_f32(f32_t x, f32_t y, float *first, float *second)
+{
+    f32_store(first, _mm512_shuffle_f32x4(x, y, 0x44));
+    f32_store(second, _mm512_shuffle_f32x4(x, y, 0xee));
+}
+
 #else
 
 enum {
