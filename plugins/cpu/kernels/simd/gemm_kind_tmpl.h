@@ -3,16 +3,18 @@
  *
  *   KIND           names it; these three end here
  *   IN             an element in memory
- *   READ(op, ...)  a load of the vocabulary (load, load_mask), as V(t)
+ *   READ(op, ...)  a load of the vocabulary (load, load_mask, load_halves), as V(t)
  *   T, REAL, V     as in gemm_block_tmpl.h */
-#define LOAD(p)         READ(load, p)
-#define LOAD_MASK(p, m) READ(load_mask, p, m)
+#define LOAD(p)           READ(load, p)
+#define LOAD_MASK(p, m)   READ(load_mask, p, m)
+#define LOAD_HALVES(p, q) READ(load_halves, p, q)
 
 #include "gemm_pack_tmpl.h"
 #include "gemv_tmpl.h"
 
 #undef LOAD
 #undef LOAD_MASK
+#undef LOAD_HALVES
 #undef KIND
 #undef IN
 #undef READ

@@ -33,19 +33,19 @@ static inline void PASTE(pack_copy_, KIND)(REAL *dst, unsigned room, unsigned wi
     for (; width > high; width -= high, dst += high, src += high)
         PASTE(copy_lanes_, KIND)(dst, room, GEMM_MV, V(n), k, src, step);
     const unsigned vectors = (width + V(n) - 1) / V(n), last = width - (vectors - 1) * V(n);
-    if (last == V(n) && vectors == 1)
+    if (vectors == 1 && last == V(n))
         PASTE(copy_lanes_, KIND)(dst, room, 1, V(n), k, src, step);
-    else if (last == V(n) && vectors == GEMM_MV)
+    else if (vectors == GEMM_MV && last == V(n))
         PASTE(copy_lanes_, KIND)(dst, room, GEMM_MV, V(n), k, src, step);
     else if (vectors == 1)
         PASTE(copy_lanes_, KIND)(dst, room, 1, last, k, src, step);
-    else if (vectors == 2)
-        PASTE(copy_lanes_, KIND)(dst, room, 2, last, k, src, step);
+    else if (vectors == GEMM_MV)
+        PASTE(copy_lanes_, KIND)(dst, room, GEMM_MV, last, k, src, step);
     else
-        PASTE(copy_lanes_, KIND)(dst, room, 3, last, k, src, step);
+        PASTE(copy_lanes_, KIND)(dst, room, 2, last, k, src, step);
 }
 
-#ifdef HALVE
+#ifdef HALVES
 /* The same of two panels of GEMM_LANES, from a vector of lanes, and two steps at a time. */
 static inline void PASTE(pack_halves_, KIND)(REAL *dst, uint64_t panel, uint64_t k, const IN *src,
                                              uint64_t step)
@@ -54,7 +54,7 @@ static inline void PASTE(pack_halves_, KIND)(REAL *dst, uint64_t panel, uint64_t
     for (; k > 1; k -= 2, src += 2 * step, next += 2 * step, dst += 2 * GEMM_LANES) {
         vec_prefetch(next);
         vec_prefetch(next + step);
-        HALVE(LOAD(src), LOAD(src + step), dst, dst + panel);
+        PASTE(halve_, T)(LOAD(src), LOAD(src + step), dst, dst + panel);
     }
     if (k) {
         const V(m) half = V(mask)(GEMM_LANES);
@@ -95,20 +95,44 @@ static void PASTE(turn_some_, KIND)(REAL *dst, unsigned room, unsigned lanes, ui
         memcpy(dst + s * room, turned + s * LANES, LANES * sizeof(REAL));
 }
 
+#ifdef HALVES
+/* The same of eight lanes of a panel that has no more, by whole lines. */
+static inline __attribute__((always_inline)) void
+PASTE(turn_lines_, KIND)(REAL *dst, const IN *src, const IN *next, uint64_t lane)
+{
+#pragma GCC unroll 2
+    for (unsigned s = 0; s < V(n); s += 8) {
+        V(t) x[4];
+#pragma GCC unroll 4
+        for (unsigned r = 0; r < 4; r++)
+            x[r] = LOAD_HALVES(src + r * lane + s, src + (r + 4) * lane + s);
+        turn_8_lanes(x, dst + s * GEMM_LANES);
+    }
+#pragma GCC unroll 8
+    for (unsigned r = 0; r < 8; r++, next += lane)
+        vec_prefetch(next);
+}
+#endif
+
 static inline __attribute__((always_inline)) void
 PASTE(turn_panel_, KIND)(REAL *dst, const unsigned room, unsigned width, uint64_t k, const IN *src,
                          uint64_t lane)
 {
-    const unsigned lanes = PASTE(TURN_, T);
+    const unsigned most = PASTE(TURN_, T);
     for (uint64_t p = 0; p < k; p += V(n), dst += V(n) * room, src += V(n)) {
         const uint64_t steps = k - p < V(n) ? k - p : V(n);
-        const IN *from = src, *next = src + width * lane;
-        for (unsigned i = 0; i < width; i += lanes, from += lanes * lane, next += lanes * lane)
-            if (steps == V(n) && width - i >= lanes)
-                PASTE(turn_lanes_, KIND)(dst + i, room, from, next, lane);
+        for (unsigned i = 0; i < width; i += most) {
+            const IN *from = src + i * lane, *next = from + width * lane;
+            const unsigned lanes = width - i < most ? width - i : most;
+            if (lanes < most || steps < V(n))
+                PASTE(turn_some_, KIND)(dst + i, room, lanes, steps, from, lane);
+#ifdef HALVES
+            else if (room == GEMM_LANES)
+                PASTE(turn_lines_, KIND)(dst, from, next, lane);
+#endif
             else
-                PASTE(turn_some_, KIND)
-        (dst + i, room, width - i < lanes ? width - i : lanes, steps, from, lane);
+                PASTE(turn_lanes_, KIND)(dst + i, room, from, next, lane);
+        }
     }
 }
 
@@ -131,7 +155,7 @@ void ISA(PASTE(gemm_pack_, KIND))(void *panels, unsigned room, unsigned width, u
             const unsigned lanes = n - i < width ? (unsigned)(n - i) : width;
             const IN *src = (const IN *)matrix + i * lane + p * step;
             REAL *dst = (REAL *)panels + (i / width * k + p) * room;
-#ifdef HALVE
+#ifdef HALVES
             if (lane == 1 && room == GEMM_LANES && width == GEMM_LANES && n - i >= V(n)) {
                 PASTE(pack_halves_, KIND)(dst, k * room, steps, src, step);
                 i += width;

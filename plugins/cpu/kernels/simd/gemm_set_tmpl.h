@@ -33,7 +33,7 @@ enum {
 #undef V
 
 #if defined(__AVX512F__)
-#define HALVE halve_f32
+#define HALVES /* a vector is two steps of a panel of B */
 #endif
 #define T     f32
 #define REAL  float
