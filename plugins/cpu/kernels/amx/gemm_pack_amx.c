@@ -15,21 +15,30 @@ VEC_INLINE void fetch(const void *matrix, uint64_t at, const bool f32)
         vec_prefetch((const void *)(p + 64));
 }
 
+/* Elements 16h to 16h + 15 of n, rounded to bf16, as the upper halves; those from n on are zero. */
+VEC_INLINE __m512i read_upper(const float *p, unsigned h, unsigned n)
+{
+    const unsigned some = n < 16 * h ? 0 : n - 16 * h;
+    return bf16_upper(some >= 16 ? f32_load(p + 16 * h)
+                      : some     ? f32_load_mask(p + 16 * h, f32_mask(some))
+                                 : f32_zero());
+}
+
 /* n bf16 elements, rounded where they are f32; the rest zero. */
 VEC_INLINE __m512i read(const void *matrix, uint64_t at, unsigned n, const bool f32)
 {
-    if (!f32) {
-        const uint16_t *p = (const uint16_t *)matrix + at;
-        return n == 32 ? _mm512_loadu_si512(p)
-                       : _mm512_maskz_loadu_epi16((__mmask32)((1u << n) - 1), p);
+    static const _Alignas(64) uint16_t upper[32] = {
+        1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
+        33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63,
+    };
+    if (f32) {
+        const float *p = (const float *)matrix + at;
+        return _mm512_permutex2var_epi16(read_upper(p, 0, n), _mm512_load_si512(upper),
+                                         read_upper(p, 1, n));
     }
-    const float *p = (const float *)matrix + at;
-    const unsigned n0 = n < 16 ? n : 16;
-    const f32_t x0 = n >= 16 ? f32_load(p) : f32_load_mask(p, f32_mask(n0));
-    const f32_t x1 = n == 32  ? f32_load(p + 16)
-                     : n > 16 ? f32_load_mask(p + 16, f32_mask(n - 16))
-                              : f32_zero();
-    return _mm512_inserti64x4(_mm512_castsi256_si512(bf16_narrow(x0)), bf16_narrow(x1), 1);
+    const uint16_t *p = (const uint16_t *)matrix + at;
+    return n == 32 ? _mm512_loadu_si512(p)
+                   : _mm512_maskz_loadu_epi16((__mmask32)((1u << n) - 1), p);
 }
 
 /* The smallest of numbers without their sign, doubled, less one: so zero is the largest. */
@@ -54,6 +63,26 @@ VEC_INLINE void pair(__m512i x, __m512i y, __m512i to[2])
     y = _mm512_permutexvar_epi64(order, y);
     to[0] = _mm512_unpacklo_epi16(x, y);
     to[1] = _mm512_unpackhi_epi16(x, y);
+}
+
+/* The same from memory: the elements at x and at y of n lanes. There may be no second element, or
+ * none. */
+VEC_INLINE void read_pair(const void *matrix, uint64_t x, uint64_t y, unsigned n, unsigned steps,
+                          const bool f32, __m512i to[2])
+{
+    const __m512i none = _mm512_setzero_si512();
+    if (!f32) {
+        pair(steps > 0 ? read(matrix, x, n, false) : none,
+             steps > 1 ? read(matrix, y, n, false) : none, to);
+        return;
+    }
+    const float *p = (const float *)matrix + x, *q = (const float *)matrix + y;
+#pragma GCC unroll 2
+    for (unsigned h = 0; h < 2; h++) {
+        const __m512i first = steps > 0 ? read_upper(p, h, n) : none;
+        const __m512i second = steps > 1 ? read_upper(q, h, n) : none;
+        to[h] = _mm512_mask_mov_epi16(_mm512_srli_epi32(first, 16), 0xaaaaaaaau, second);
+    }
 }
 
 /* Transposes a tile, as 16 x 16 pairs. */
@@ -96,15 +125,12 @@ VEC_INLINE __m512i read_pairs(const struct amx_source *from, uint64_t lane, unsi
 #pragma GCC unroll 16
     for (unsigned i = 0; i < 16; i++) {
         const uint64_t at = lane + (p + 2 * i) * from->step, ahead = at + AMX_STEP * from->step;
-        __m512i x = _mm512_setzero_si512(), y = x, both[2];
+        __m512i both[2];
         fetch(from->matrix, ahead, f32);
         fetch(from->matrix, ahead + from->step, f32);
-        if (2 * i < steps)
-            x = read(from->matrix, at, lanes, f32);
-        if (2 * i + 1 < steps)
-            y = read(from->matrix, at + from->step, lanes, f32);
-        least = note(note(least, x), y);
-        pair(x, y, both);
+        read_pair(from->matrix, at, at + from->step, lanes, steps > 2 * i ? steps - 2 * i : 0, f32,
+                  both);
+        least = note(note(least, both[0]), both[1]);
         to[0][i] = both[0];
         to[1][i] = both[1];
     }

@@ -53,7 +53,7 @@ enum {
 #include "gemm_kind_tmpl.h"
 #define KIND          f32_as_bf16
 #define IN            float
-#define READ(op, ...) bf16_widen(bf16_narrow(f32_##op(__VA_ARGS__)))
+#define READ(op, ...) bf16_round(f32_##op(__VA_ARGS__))
 #include "gemm_kind_tmpl.h"
 #define KIND          f32_as_f16
 #define IN            float

@@ -170,15 +170,28 @@ VEC_INLINE f32_t bf16_widen(__m128i h)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
 }
 
-/* To nearest, ties to even; the rounding could carry a NaN's payload into its sign. */
-VEC_INLINE __m128i bf16_narrow(f32_t x)
+/* To nearest, ties to even, in the upper half of the bits; the lower half is not zeroed. The
+ * rounding could carry a NaN's payload into its sign. */
+VEC_INLINE __m256i bf16_upper(f32_t x)
 {
     const __m256i bits = _mm256_castps_si256(x), half = _mm256_set1_epi32(0x7fff);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
     const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, half), odd);
     const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
-    const __m256i kept = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, f32_isnan(x)), 16);
+    return _mm256_blendv_epi8(rounded, quiet, f32_isnan(x));
+}
+
+VEC_INLINE __m128i bf16_narrow(f32_t x)
+{
+    const __m256i kept = _mm256_srli_epi32(bf16_upper(x), 16);
     return _mm_packus_epi32(_mm256_castsi256_si128(kept), _mm256_extracti128_si256(kept, 1));
+}
+
+/* The numbers that are left of x. */
+VEC_INLINE f32_t bf16_round(f32_t x)
+{
+    return _mm256_castsi256_ps(
+        _mm256_and_si256(bf16_upper(x), _mm256_set1_epi32((int)0xffff0000u)));
 }
 
 VEC(f32_t, f16_widen, (__m128i h), _mm256_cvtph_ps(h))

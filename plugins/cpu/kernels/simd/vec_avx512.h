@@ -116,15 +116,26 @@ VEC_INLINE f32_t bf16_widen(__m256i h)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
 }
 
-/* To nearest, ties to even; the rounding could carry a NaN's payload into its sign. */
-VEC_INLINE __m256i bf16_narrow(f32_t x)
+/* To nearest, ties to even, in the upper half of the bits; the lower half is not zeroed. The
+ * rounding could carry a NaN's payload into its sign. */
+VEC_INLINE __m512i bf16_upper(f32_t x)
 {
     const __m512i bits = _mm512_castps_si512(x), half = _mm512_set1_epi32(0x7fff);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, half), odd);
-    const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
-    const __m512i kept = _mm512_mask_blend_epi32(f32_isnan(x), rounded, quiet);
-    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(kept, 16));
+    return _mm512_mask_or_epi32(rounded, f32_isnan(x), bits, _mm512_set1_epi32(0x400000));
+}
+
+VEC_INLINE __m256i bf16_narrow(f32_t x)
+{
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(bf16_upper(x), 16));
+}
+
+/* The numbers that are left of x. */
+VEC_INLINE f32_t bf16_round(f32_t x)
+{
+    return _mm512_castsi512_ps(
+        _mm512_and_si512(bf16_upper(x), _mm512_set1_epi32((int)0xffff0000u)));
 }
 
 VEC(f32_t, f16_widen, (__m256i h), _mm512_cvtph_ps(h))
