@@ -91,14 +91,15 @@ static inline __attribute__((always_inline)) void dot_tile(const struct pairs_ti
             x->sums[j][i] = total[j][i];
 }
 
-/* Packs gradients, ld apart, as lanes of pixels. Their rows are too many to be streams that the
- * processor sees, so each is fetched a little ahead. */
+/* Packs gradients, ld apart, as lanes of pixels; the last one again up to a whole vector. Their
+ * rows are too many to be streams that the processor sees, so each is fetched a little ahead. */
 static void lay(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld)
 {
+    const uint64_t whole = (lanes + f32_n - 1) / f32_n * f32_n;
     for (uint64_t p = 0; p < pixels; p += f32_n, to += f32_n * PAIR_ROOM) {
         const uint64_t some = pixels - p < f32_n ? pixels - p : f32_n;
         const f32_m mask = f32_mask(some);
-        for (uint64_t i = 0; i < lanes; i += TURN_f32) {
+        for (uint64_t i = 0; i < whole; i += TURN_f32) {
             float turned[f32_n * TURN_f32];
             f32_t rows[TURN_f32];
 #pragma GCC unroll 8

@@ -57,6 +57,12 @@ static uint64_t pixels_of(const struct conv2d_block *b, const struct conv2d_shee
     return (b->nn * b->pp - 1) * t->x.length + b->qq;
 }
 
+/* Elements behind a sheet that a tile may read. */
+static uint64_t behind(const struct plan *p)
+{
+    return (uint64_t)p->set->vector * p->set->high;
+}
+
 /* ---- plan ---- */
 
 static bool shares_x(const struct plan *p)
@@ -91,7 +97,7 @@ static void plan_bytes(struct plan *p)
     const struct conv2d_sheet t = conv2d_sheet(v, &b, &k, shares_x(p));
     const uint64_t columns = conv2d_least(p->panels * p->width, TILE_COLUMNS);
     p->aside = b.nn > 1 || t.x.length != b.qq || v->column != 1 || (b.pp > 1 && v->row != b.qq);
-    p->sheet_bytes = bytes_of(k.cn * t.channel + (uint64_t)p->set->vector * p->set->high);
+    p->sheet_bytes = bytes_of(k.cn * t.channel + behind(p));
     p->offsets_bytes = bytes_of(conv2d_steps(&k) + CONV2D_AHEAD);
     p->panel_bytes = p->packed ? 0 : bytes_of(PACK_PANELS * conv2d_steps(&k) * GEMM_LANES);
     p->aside_bytes = p->aside ? bytes_of(aside_ld(p, pixels_of(&b, &t)) * columns) : 0;
@@ -315,6 +321,7 @@ static const float *meet(const struct plan *p, const struct task *t, const struc
     } else {
         conv2d_offsets(v, sheet, k, t->offsets);
         conv2d_fill(v, t->group, &t->block, k, sheet, t->sheet, p->set->fill);
+        memset(t->sheet + k->cn * sheet->channel, 0, behind(p) * sizeof(*t->sheet));
     }
     for (uint64_t i = 0; i < CONV2D_AHEAD; i++)
         t->offsets[steps + i] = t->offsets[i % steps] + p->set->vector * p->set->vectors;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #define LINE 16u /* elements; planes of a sheet begin with one */
 
@@ -323,19 +324,20 @@ void conv2d_fill(const struct conv2d_view *v, uint64_t group, const struct conv2
 {
     const uint64_t rows = t->y.length * v->y.stride * v->source_width;
     const uint64_t ahead = k->cn > 1 ? v->source_plane : rows;
+    const uint64_t rest = t->plane - b->nn * t->y.length * t->x.length;
     for (uint64_t sx = 0; sx < t->x.count; sx++) {
         const struct span x = span(&v->x, place(&v->x, b->q0, k->s0 + sx), t->x.length);
         for (uint64_t sy = 0; sy < t->y.count; sy++) {
             const struct span y = span(&v->y, place(&v->y, b->p0, k->r0 + sy), t->y.length);
-            for (uint64_t c = 0; c < k->cn; c++)
-                for (uint64_t i = 0; i < b->nn; i++) {
+            for (uint64_t c = 0; c < k->cn; c++) {
+                float *to = sheet + c * t->channel + (sy * t->x.count + sx) * t->plane;
+                for (uint64_t i = 0; i < b->nn; i++, to += t->y.length * t->x.length) {
                     const uint64_t channel =
                         ((b->n0 + i) * v->groups + group) * v->sources + k->c0 + c;
-                    fill_plane(v, t, y, x, v->source + channel * v->source_plane, ahead,
-                               sheet + c * t->channel + (sy * t->x.count + sx) * t->plane +
-                                   i * t->y.length * t->x.length,
-                               fill);
+                    fill_plane(v, t, y, x, v->source + channel * v->source_plane, ahead, to, fill);
                 }
+                memset(to, 0, rest * sizeof(*to));
+            }
         }
     }
 }

@@ -94,8 +94,9 @@ struct conv2d_slots {
     uint64_t count, period, hop, length;
 };
 
-/* A copy of what a block meets through a chunk, with zeros for padding: for each channel, slot of
- * rows and slot of columns a plane. Pixel (i, p, q) of the block is element
+/* A copy of what a block meets through a chunk, with zeros for padding and for what a vector reads
+ * behind the pixels, since a subnormal number there would cost hundreds of cycles: for each
+ * channel, slot of rows and slot of columns a plane. Pixel (i, p, q) of the block is element
  * (i*y.length + p) * x.length + q of the part of a plane that its tap reads. */
 struct conv2d_sheet {
     struct conv2d_slots y, x;
