@@ -199,8 +199,9 @@ static void solve(void **state, const struct shape *s, enum op op, value_fn *val
 }
 
 /* Of each kind some: channels that fill tiles, and that leave some over; narrow groups; pixels that
- * are one, a vector, many images in a block, a row longer than a block; taps that are too many for
- * a chunk; strides beyond the filter, and beyond the input; padding beyond the filter. */
+ * are one, a vector, a vector and a few, many images in a block, a row longer than a block; terms
+ * of few pixels, and taps, that are too many for a chunk; strides beyond the filter, and beyond the
+ * input; padding beyond the filter. */
 #define PLAIN                                                                                      \
     { 1, 1 },                                                                                      \
     {                                                                                              \
@@ -235,6 +236,15 @@ static const struct shape shapes[] = {
     { 1, 1, 6, 5, 200, 3, 3, 3, { 1, 1 }, { 90, 1 }, { 0, 1, 0, 1 } },
     { 1, 1, 200, 300, 9, 10, 3, 3, PLAIN, { 1, 1, 1, 1 } },
     { 1, 1, 300, 40, 33, 30, 3, 3, { 2, 2 }, { 1, 1 }, { 1, 1, 1, 1 } },
+    { 1, 1, 1100, 140, 7, 7, 1, 1, PLAIN, { 0, 0, 0, 0 } },
+    { 1, 1, 1100, 140, 5, 5, 1, 1, PLAIN, { 0, 0, 0, 0 } },
+    { 2, 2, 130, 20, 8, 3, 3, 3, PLAIN, { 1, 1, 1, 1 } },
+    { 1, 2, 9, 133, 8, 8, 3, 3, PLAIN, { 1, 1, 1, 1 } },
+    { 2, 1, 9, 20, 8, 8, 1, 1, PLAIN, { 0, 0, 0, 0 } },
+    { 1, 1, 20, 9, 4, 6, 1, 1, PLAIN, { 0, 0, 0, 0 } },
+    { 2, 1, 20, 9, 2, 6, 1, 1, PLAIN, { 0, 0, 0, 0 } },
+    { 3, 1, 131, 270, 1, 2, 1, 1, PLAIN, { 0, 0, 0, 0 } },
+    { 1, 1, 4, 4, 3, 7, 33, 33, PLAIN, { 16, 16, 16, 16 } },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -332,6 +342,7 @@ static void conv2d_gives_the_same_bits_on_one_thread_and_three_and_at_any_addres
         { 2, 1, 32, 40, 28, 28, 3, 3, PLAIN, { 1, 1, 1, 1 } },
         { 1, 1, 64, 80, 7, 7, 3, 3, PLAIN, { 1, 1, 1, 1 } },
         { 20, 1, 32, 64, 7, 7, 1, 1, PLAIN, { 0, 0, 0, 0 } },
+        { 1, 1, 640, 150, 7, 7, 1, 1, PLAIN, { 0, 0, 0, 0 } },
         { 2, 16, 1, 1, 60, 64, 3, 3, PLAIN, { 1, 1, 1, 1 } },
         { 2, 1, 3, 32, 64, 66, 7, 7, { 2, 2 }, { 1, 1 }, { 3, 3, 3, 3 } },
         { 2, 4, 10, 9, 30, 30, 3, 3, { 2, 1 }, { 1, 2 }, { 1, 2, 0, 1 } },

@@ -35,10 +35,24 @@ struct conv2d_product {
     const float *sheet;
     const uint32_t *offsets;
     const float *panel;
+    const uint32_t *places; /* direct */
+    uint64_t lane, next;
     float *c;
     uint64_t ld;
     bool add;
     struct conv2d_fetch *fetch;
+};
+
+/* columns of C, ld apart, := or += a chunk of the sum of one pixel. Along: the terms of a column
+ * lie one after the other, lane elements from one column to the next. Across: the columns do, lane
+ * elements from one term to the next. */
+struct conv2d_rest {
+    uint64_t columns, steps;
+    const float *filter, *terms;
+    uint64_t lane;
+    float *c;
+    uint64_t ld;
+    bool add;
 };
 
 /* sums[t*ld + j] := or += the sum over pixels of tap t, as above, times gradient j: in packed
@@ -79,6 +93,8 @@ struct conv2d_set {
     unsigned vector;           /* floats */
     unsigned vectors, columns; /* of a wide tile */
     unsigned high;             /* vectors of a narrow tile */
+    unsigned direct_pixels;    /* so few that the filter is read as it lies */
+    unsigned direct_columns;   /* of a tile that is a vector higher than a wide one */
     unsigned lanes;            /* vectors of packed gradients */
     conv2d_fill_fn *fill;
     gemm_pack_fn *pack;
@@ -86,6 +102,9 @@ struct conv2d_set {
     void (*pack_taps)(float *panel, uint64_t columns, uint64_t channels, uint64_t taps,
                       const float *filter, uint64_t channel, uint64_t column);
     bool (*multiply)(const struct conv2d_product *); /* true: some of it is NaN */
+    bool (*direct)(const struct conv2d_product *);
+    bool (*rest_along)(const struct conv2d_rest *); /* columns: at most those of a tile */
+    bool (*rest_across)(const struct conv2d_rest *);
     void (*lay)(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld);
     void (*pair)(const struct conv2d_pairs *);  /* packed gradients */
     void (*dot)(const struct conv2d_pairs *);   /* gradients as they lie */
@@ -99,6 +118,25 @@ struct conv2d_set {
 bool conv2d_has_planes(const struct conv2d_view *v);
 void conv2d_planes(const struct conv2d_set *set, const struct conv2d_view *v,
                    const struct cpu_work *work);
+
+/* Whether the filter of a sum of so many pixels in all is better read as it lies; the columns of a
+ * tile then, the chunks, and the memory that a chunk needs. */
+bool conv2d_is_direct(const struct conv2d_set *set, const struct conv2d_view *v, uint64_t pixels);
+unsigned conv2d_direct_columns(const struct conv2d_set *set, const struct conv2d_view *v,
+                               uint64_t pixels);
+struct conv2d_chunks conv2d_direct_chunks(const struct conv2d_view *v);
+uint64_t conv2d_direct_floats(const struct conv2d_set *set, const struct conv2d_view *v,
+                              const struct conv2d_chunk *k);
+
+/* Columns j0 to j0 + jn of a group, so many of them in a tile. */
+struct conv2d_columns {
+    uint64_t group, j0, jn, tile;
+};
+
+/* Adds a chunk; x lacks its panel, and memory is as said above. True: some of it is NaN. */
+bool conv2d_direct(const struct conv2d_set *set, const struct conv2d_view *v,
+                   const struct conv2d_chunk *k, const struct conv2d_columns *columns,
+                   struct conv2d_product x, float *memory);
 
 void conv2d_forward(const struct conv2d_set *set, const struct cpu_conv2d *v,
                     const struct cpu_work *work);

@@ -10,6 +10,7 @@
 
 #include "conv2d_fill_tmpl.h"
 #include "conv2d_product_tmpl.h"
+#include "conv2d_direct_tmpl.h"
 #include "conv2d_pairs_tmpl.h"
 #include "conv2d_plane_tmpl.h"
 
@@ -18,11 +19,16 @@ static const struct conv2d_set set = {
     .vectors = CONV_VECTORS,
     .columns = CONV_COLUMNS,
     .high = CONV_HIGH,
+    .direct_pixels = CONV_DIRECT_PIXELS,
+    .direct_columns = CONV_DIRECT_COLUMNS,
     .lanes = CONV_LANES,
     .fill = fill,
     .pack = ISA(gemm_pack_f32),
     .pack_taps = pack_taps,
     .multiply = multiply,
+    .direct = direct,
+    .rest_along = rest_along,
+    .rest_across = rest_across,
     .lay = lay,
     .pair = pair,
     .dot = dot,

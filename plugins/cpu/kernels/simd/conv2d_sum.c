@@ -2,7 +2,7 @@
 /* conv2d_forward and conv2d_backward_data. A task is a block of pixels by some columns: chunk by
  * chunk, it copies what the block meets to a sheet in its L2, unless it lies like one, and
  * multiplies it with panels of the filter. These are packed before all tasks, by all threads; or,
- * when few blocks use them or there is no room, by the task. */
+ * when few blocks use them or there is no room, by the task; for few pixels, not at all. */
 #include "conv2d_set.h"
 
 #include <math.h>
@@ -32,6 +32,7 @@ struct plan {
     struct conv2d_blocks blocks;
     bool narrow, aside; /* aside: pixels are computed elsewhere and copied */
     bool packed;        /* by all threads */
+    bool direct;        /* the filter is read as it lies */
     bool padded;
     bool in_place;          /* nothing is copied to a sheet */
     uint64_t width, panels; /* columns of a panel, panels of a group */
@@ -99,19 +100,22 @@ static void plan_bytes(struct plan *p)
     p->aside = b.nn > 1 || t.x.length != b.qq || v->column != 1 || (b.pp > 1 && v->row != b.qq);
     p->sheet_bytes = bytes_of(k.cn * t.channel + behind(p));
     p->offsets_bytes = bytes_of(conv2d_steps(&k) + CONV2D_AHEAD);
-    p->panel_bytes = p->packed ? 0 : bytes_of(PACK_PANELS * conv2d_steps(&k) * GEMM_LANES);
+    p->panel_bytes = p->packed   ? 0
+                     : p->direct ? bytes_of(conv2d_direct_floats(p->set, v, &k))
+                                 : bytes_of(PACK_PANELS * conv2d_steps(&k) * GEMM_LANES);
     p->aside_bytes = p->aside ? bytes_of(aside_ld(p, pixels_of(&b, &t)) * columns) : 0;
 }
 
-/* Whether the sources are a sheet as they lie: 1x1, whole vectors, aligned. */
+/* Whether the sources are a sheet as they lie: 1x1; whole vectors, aligned, where many columns read
+ * them and what lies behind them. */
 static bool may_be_in_place(const struct plan *p)
 {
     const struct conv2d_view *v = &p->view;
     const uint64_t line = GEMM_LINE / sizeof(float);
+    const bool aligned = v->source_plane % line == 0 && (uintptr_t)v->source % GEMM_LINE == 0;
     return !p->narrow && v->y.taps == 1 && v->x.taps == 1 && v->y.out == 1 && v->y.in == 1 &&
            v->x.stride == 1 && v->x.out == v->x.in && !p->padded && p->blocks.nn == 1 &&
-           v->source_plane % line == 0 && (uintptr_t)v->source % GEMM_LINE == 0 &&
-           v->source_plane <= UINT32_MAX / 2 / p->chunks.cn;
+           (p->direct || aligned) && v->source_plane <= UINT32_MAX / 2 / p->chunks.cn;
 }
 
 static void plan_rounds(struct plan *p, uint64_t phases)
@@ -119,7 +123,7 @@ static void plan_rounds(struct plan *p, uint64_t phases)
     const struct conv2d_view *v = &p->view;
     const uint64_t panel = p->steps * GEMM_LANES * sizeof(float),
                    fit = PANELS_BYTES / phases / panel;
-    p->packed = p->blocks.count > FEW_BLOCKS && fit;
+    p->packed = !p->direct && p->blocks.count > FEW_BLOCKS && fit;
     p->gn = v->groups;
     p->jn = p->panels;
     if (!p->packed)
@@ -133,20 +137,33 @@ static void plan_rounds(struct plan *p, uint64_t phases)
     p->panels_bytes = bytes_of(p->gn * p->jn * p->steps * GEMM_LANES);
 }
 
+static void plan_panels(struct plan *p)
+{
+    const struct conv2d_view *v = &p->view;
+    const uint64_t pixels = v->y.out * v->x.out, all = v->images * pixels;
+    const uint64_t steps = cpu_caches()->l1d / 2 / (GEMM_LANES * sizeof(float));
+    p->narrow = v->columns < CONV2D_WIDE;
+    p->direct = !p->narrow && conv2d_is_direct(p->set, v, all);
+    p->width = v->columns;
+    if (!p->narrow)
+        p->width = conv2d_part(
+            v->columns, p->direct ? conv2d_direct_columns(p->set, v, all) : p->set->columns, 1);
+    p->panels = conv2d_ceil(v->columns, p->width);
+    p->steps = v->sources * v->y.taps * v->x.taps;
+    if (p->direct)
+        p->chunks = conv2d_direct_chunks(v);
+    else
+        p->chunks =
+            conv2d_chunks(v, !p->narrow && pixels <= JOIN_PIXELS / 4 ? steps / 2 : steps, 1);
+}
+
 static struct plan plan_of(const struct conv2d_set *set, const struct conv2d_view *v,
                            unsigned threads, uint64_t phases)
 {
     struct plan p = { .set = set, .view = *v, .threads = threads };
     const double each = (double)v->images * (double)v->y.out * (double)v->x.out;
-    p.narrow = v->columns < CONV2D_WIDE;
     p.padded = conv2d_padded(v);
-    p.width = p.narrow ? v->columns : conv2d_part(v->columns, set->columns, 1);
-    p.panels = conv2d_ceil(v->columns, p.width);
-    p.steps = v->sources * v->y.taps * v->x.taps;
-    p.chunks = conv2d_chunks(v,
-                             cpu_caches()->l1d / 2 / (GEMM_LANES * sizeof(float)) /
-                                 (!p.narrow && v->y.out * v->x.out <= JOIN_PIXELS / 4 ? 2 : 1),
-                             1);
+    plan_panels(&p);
     const double flops = each * (double)p.steps * (double)v->columns * (double)v->groups;
     if (flops < THREAD_FLOPS * threads)
         p.threads = 1 + (unsigned)(flops / THREAD_FLOPS);
@@ -345,6 +362,12 @@ static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
     t->length = sheet.x.length;
     t->ld = x.ld = p->aside ? aside_ld(p, x.pixels) : v->plane;
     x.sheet = meet(p, t, &k, &sheet);
+    if (p->direct) {
+        const uint64_t j0 = t->j0 * p->width, j1 = conv2d_least(t->j1 * p->width, v->columns);
+        const struct conv2d_columns columns = { t->group, j0, j1 - j0, p->width };
+        x.c = t->c;
+        return conv2d_direct(p->set, v, &k, &columns, x, t->panel);
+    }
     for (uint64_t j = t->j0; j < t->j1; j++) {
         const uint64_t i = (j - t->j0) % PACK_PANELS;
         float *panel =
