@@ -200,8 +200,8 @@ static void solve(void **state, const struct shape *s, enum op op, value_fn *val
 
 /* Of each kind some: channels that fill tiles, and that leave some over; narrow groups; pixels that
  * are one, a vector, a vector and a few, many images in a block, a row longer than a block; terms
- * of few pixels, and taps, that are too many for a chunk; strides beyond the filter, and beyond the
- * input; padding beyond the filter. */
+ * of few pixels, and taps, that are too many for a chunk; a filter that passes the caches; strides
+ * beyond the filter, and beyond the input; padding beyond the filter. */
 #define PLAIN                                                                                      \
     { 1, 1 },                                                                                      \
     {                                                                                              \
@@ -238,6 +238,8 @@ static const struct shape shapes[] = {
     { 1, 1, 300, 40, 33, 30, 3, 3, { 2, 2 }, { 1, 1 }, { 1, 1, 1, 1 } },
     { 1, 1, 1100, 140, 7, 7, 1, 1, PLAIN, { 0, 0, 0, 0 } },
     { 1, 1, 1100, 140, 5, 5, 1, 1, PLAIN, { 0, 0, 0, 0 } },
+    { 1, 1, 1040, 1024, 2, 2, 1, 1, PLAIN, { 0, 0, 0, 0 } },
+    { 1, 1, 160, 264, 4, 4, 5, 5, PLAIN, { 2, 2, 2, 2 } },
     { 2, 2, 130, 20, 8, 3, 3, 3, PLAIN, { 1, 1, 1, 1 } },
     { 1, 2, 9, 133, 8, 8, 3, 3, PLAIN, { 1, 1, 1, 1 } },
     { 2, 1, 9, 20, 8, 8, 1, 1, PLAIN, { 0, 0, 0, 0 } },

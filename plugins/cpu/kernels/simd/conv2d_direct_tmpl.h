@@ -11,6 +11,7 @@ direct_tile(const struct conv2d_product *x, uint64_t at, const int rows, const i
     const uint64_t ld = x->ld, lane = x->lane, next = x->next, steps = x->steps;
     const f32_m all = f32_mask(f32_n);
     const f32_m last = f32_mask(product_lanes(x->pixels - at, (uint64_t)(rows - 1)));
+    const bool full = x->pixels - at >= (uint64_t)rows * f32_n;
     float *c = x->c + at;
     f32_t nan = f32_zero(), sums[CONV_COLUMNS][CONV_VECTORS + 1];
 #pragma GCC unroll 8
@@ -47,7 +48,10 @@ direct_tile(const struct conv2d_product *x, uint64_t at, const int rows, const i
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++) {
             const f32_m mask = i == rows - 1 ? last : all;
-            f32_store_mask(c + (uint64_t)j * ld + i * f32_n, mask, sums[j][i]);
+            if (x->stream && (i < rows - 1 || full))
+                f32_stream(c + (uint64_t)j * ld + i * f32_n, sums[j][i]);
+            else
+                f32_store_mask(c + (uint64_t)j * ld + i * f32_n, mask, sums[j][i]);
             nan = f32_add(nan, f32_select(mask, sums[j][i], f32_zero()));
         }
     return f32_any(f32_isnan(nan));
@@ -72,6 +76,8 @@ static bool direct(const struct conv2d_product *x)
         rows = high ? vectors : product_rows(vectors);
         nan |= directs[rows][x->columns](x, at);
     }
+    if (x->stream)
+        vec_fence();
     return nan;
 }
 

@@ -2,7 +2,8 @@
 /* conv2d_backward_filter. A task has some gradients of a group by a chunk of taps, and goes over
  * blocks of pixels: it copies what they meet to a sheet, packs the gradients, and adds the products
  * to sums that stay in its L2. Where that makes few tasks, the blocks are divided as well, and
- * their sums are added up in their order. None of it depends on the number of threads. */
+ * their sums are added up in their order. None of it depends on the number of threads. Few pixels
+ * go another way, conv2d_filter_direct.c. */
 #include "conv2d_set.h"
 
 #include <math.h>
@@ -269,13 +270,21 @@ static uint64_t parts_bytes(const struct plan *p)
 uint64_t conv2d_backward_filter_bytes(const struct conv2d_set *set, const struct cpu_conv2d *v,
                                       unsigned threads)
 {
+    const struct conv2d_view view = conv2d_view_forward(v);
     const struct plan p = plan_of(set, v, threads);
+    if (conv2d_filter_is_direct(set, &view))
+        return conv2d_filter_direct_bytes(set, &view, threads);
     return parts_bytes(&p) + thread_bytes(&p) * p.threads;
 }
 
 void conv2d_backward_filter(const struct conv2d_set *set, const struct cpu_conv2d *v,
                             const struct cpu_work *work)
 {
+    const struct conv2d_view view = conv2d_view_forward(v);
+    if (conv2d_filter_is_direct(set, &view)) {
+        conv2d_filter_direct(set, &view, work);
+        return;
+    }
     const struct plan p = plan_of(set, v, cpu_team_size(work->team));
     struct job job = { &p, work->memory, (char *)work->memory + parts_bytes(&p) };
     cpu_team_run(work->team, p.threads, filter_task, &job, cells(&p) * p.parts);

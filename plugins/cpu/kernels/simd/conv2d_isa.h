@@ -24,9 +24,10 @@
 #define CONV_DIRECT(X)                                                                             \
     X(1, 1)                                                                                        \
     X(1, 2)                                                                                        \
-    X(1, 3) X(1, 4) X(1, 5) X(1, 6) X(1, 7) X(1, 8) X(2, 1) X(2, 2) X(2, 3) X(2, 4) X(2, 5)        \
-        X(2, 6) X(2, 7) X(2, 8) X(3, 1) X(3, 2) X(3, 3) X(3, 4) X(3, 5) X(3, 6) X(3, 7) X(3, 8)    \
-            X(4, 1) X(4, 2) X(4, 3) X(4, 4) X(4, 5) X(4, 6)
+    X(1, 3)                                                                                        \
+    X(1, 4) X(1, 5) X(1, 6) X(1, 7) X(1, 8) X(2, 1) X(2, 2) X(2, 3) X(2, 4) X(2, 5) X(2, 6)        \
+        X(2, 7) X(2, 8) X(3, 1) X(3, 2) X(3, 3) X(3, 4) X(3, 5) X(3, 6) X(3, 7) X(3, 8) X(4, 1)    \
+            X(4, 2) X(4, 3) X(4, 4) X(4, 5) X(4, 6)
 #define CONV_LANES    4 /* vectors of gradients of a tile of backward_filter */
 #define CONV_TAPS     6 /* of it */
 #define CONV_PAIRS(X) X(1) X(2) X(3) X(4)
@@ -41,8 +42,9 @@
 #define CONV_DIRECT(X)                                                                             \
     X(1, 1)                                                                                        \
     X(1, 2)                                                                                        \
-    X(1, 3) X(1, 4) X(1, 5) X(1, 6) X(2, 1) X(2, 2) X(2, 3) X(2, 4) X(2, 5) X(2, 6) X(3, 1)        \
-        X(3, 2) X(3, 3) X(3, 4)
+    X(1, 3)                                                                                        \
+    X(1, 4) X(1, 5) X(1, 6) X(2, 1) X(2, 2) X(2, 3) X(2, 4) X(2, 5) X(2, 6) X(3, 1) X(3, 2)        \
+        X(3, 3) X(3, 4)
 #define CONV_LANES    2
 #define CONV_TAPS     5
 #define CONV_PAIRS(X) X(1) X(2)

@@ -91,9 +91,12 @@ static inline __attribute__((always_inline)) void dot_tile(const struct pairs_ti
             x->sums[j][i] = total[j][i];
 }
 
-/* Packs gradients, ld apart, as lanes of pixels; the last one again up to a whole vector. Their
- * rows are too many to be streams that the processor sees, so each is fetched a little ahead. */
-static void lay(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld)
+/* Packs rows, ld apart or at offsets, as lanes of pixels; the last one again up to a whole vector.
+ * Rows of gradients are too many to be streams that the processor sees, so each is fetched a little
+ * ahead. */
+static inline __attribute__((always_inline)) void lay_rows(float *to, uint64_t lanes,
+                                                           uint64_t pixels, const float *from,
+                                                           uint64_t ld, const uint32_t *offsets)
 {
     const uint64_t whole = (lanes + f32_n - 1) / f32_n * f32_n;
     for (uint64_t p = 0; p < pixels; p += f32_n, to += f32_n * PAIR_ROOM) {
@@ -104,8 +107,10 @@ static void lay(float *to, uint64_t lanes, uint64_t pixels, const float *grad, u
             f32_t rows[TURN_f32];
 #pragma GCC unroll 8
             for (uint64_t r = 0; r < TURN_f32; r++) {
-                const float *row = grad + (i + r < lanes ? i + r : lanes - 1) * ld + p;
-                vec_prefetch(row + LAY_AHEAD);
+                const uint64_t lane = i + r < lanes ? i + r : lanes - 1;
+                const float *row = from + (offsets ? offsets[lane] : lane * ld) + p;
+                if (!offsets)
+                    vec_prefetch(row + LAY_AHEAD);
                 rows[r] = f32_load_mask(row, mask);
             }
             if (some == f32_n) {
@@ -117,6 +122,17 @@ static void lay(float *to, uint64_t lanes, uint64_t pixels, const float *grad, u
                 memcpy(to + s * PAIR_ROOM + i, turned + s * TURN_f32, sizeof(float) * TURN_f32);
         }
     }
+}
+
+static void lay(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld)
+{
+    lay_rows(to, lanes, pixels, grad, ld, NULL);
+}
+
+static void lay_taps(float *to, uint64_t lanes, uint64_t pixels, const float *sheet,
+                     const uint32_t *offsets)
+{
+    lay_rows(to, lanes, pixels, sheet, 0, offsets);
 }
 
 typedef void pairs_fn(const struct pairs_tile *x);

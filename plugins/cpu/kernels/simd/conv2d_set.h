@@ -40,6 +40,7 @@ struct conv2d_product {
     float *c;
     uint64_t ld;
     bool add;
+    bool stream; /* direct: whole vectors pass the caches; c and ld are aligned to them */
     struct conv2d_fetch *fetch;
 };
 
@@ -105,7 +106,11 @@ struct conv2d_set {
     bool (*direct)(const struct conv2d_product *);
     bool (*rest_along)(const struct conv2d_rest *); /* columns: at most those of a tile */
     bool (*rest_across)(const struct conv2d_rest *);
+    /* Gradients, or what pixels meet through taps, as lanes of pixels, with room for lanes vectors.
+     */
     void (*lay)(float *to, uint64_t lanes, uint64_t pixels, const float *grad, uint64_t ld);
+    void (*lay_taps)(float *to, uint64_t lanes, uint64_t pixels, const float *sheet,
+                     const uint32_t *offsets);
     void (*pair)(const struct conv2d_pairs *);  /* packed gradients */
     void (*dot)(const struct conv2d_pairs *);   /* gradients as they lie */
     bool (*plane)(const struct conv2d_plane *); /* true: some of it is NaN */
@@ -137,6 +142,13 @@ struct conv2d_columns {
 bool conv2d_direct(const struct conv2d_set *set, const struct conv2d_view *v,
                    const struct conv2d_chunk *k, const struct conv2d_columns *columns,
                    struct conv2d_product x, float *memory);
+
+/* backward_filter of few pixels. */
+bool conv2d_filter_is_direct(const struct conv2d_set *set, const struct conv2d_view *v);
+void conv2d_filter_direct(const struct conv2d_set *set, const struct conv2d_view *v,
+                          const struct cpu_work *work);
+uint64_t conv2d_filter_direct_bytes(const struct conv2d_set *set, const struct conv2d_view *v,
+                                    unsigned threads);
 
 void conv2d_forward(const struct conv2d_set *set, const struct cpu_conv2d *v,
                     const struct cpu_work *work);

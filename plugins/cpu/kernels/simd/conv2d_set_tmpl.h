@@ -30,6 +30,7 @@ static const struct conv2d_set set = {
     .rest_along = rest_along,
     .rest_across = rest_across,
     .lay = lay,
+    .lay_taps = lay_taps,
     .pair = pair,
     .dot = dot,
     .plane = plane,
