@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 static int in_child(int (*deed)(cb_backend), cb_backend be)
 {
     int status = -1;
+    fflush(NULL); /* what is not yet written would be written by the child too */
     const pid_t child = fork();
     assert_true(child >= 0);
     if (!child) {
