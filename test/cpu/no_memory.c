@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -522,6 +523,7 @@ static void fork_in_flight(struct world *w, unsigned char *byte, pid_t *child)
         .stream = w->stream
     };
     assert_int_equal(api->copy_dtoh(w->be.self, &get, NULL), CB_OK);
+    fflush(NULL); /* what is not yet written would be written by the child too */
     *child = fork();
     assert_true(*child >= 0);
     if (!*child)

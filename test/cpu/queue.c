@@ -4,6 +4,7 @@
 #include "scene.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -198,6 +199,7 @@ static pid_t fork_in_flight(struct scene *s)
     scene_wait(s, 1);
     for (int i = 0; i < 500; i++)
         scene_add(s, 1, 0, 1);
+    fflush(NULL); /* what is not yet written would be written by the child too */
     const pid_t child = fork();
     assert_true(child >= 0);
     if (!child)
