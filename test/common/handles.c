@@ -3,7 +3,9 @@
 #include "backend.h"
 #include "handles.h"
 
-#include <sys/mman.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum {
     MANY = 1000
@@ -82,6 +84,21 @@ static void another_list_does_not_know_a_handle(void **state)
     cbc_handles_free(&two);
 }
 
+static bool is_mapped(uintptr_t address)
+{
+    char line[512];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    while (fgets(line, sizeof(line), maps)) {
+        char *rest;
+        const uintptr_t begin = strtoull(line, &rest, 16);
+        found = found || (address >= begin && address < strtoull(rest + 1, NULL, 16));
+    }
+    fclose(maps);
+    return found;
+}
+
 /* No pointer that a program has can be mistaken for one, nor a device address. */
 static void a_handle_is_no_address_of_the_process(void **state)
 {
@@ -90,7 +107,8 @@ static void a_handle_is_no_address_of_the_process(void **state)
     (void)state;
     void *handle = add(&handles, &object);
     assert_true((uintptr_t)handle >= UINT64_C(1) << 61 && (uintptr_t)handle < UINT64_C(1) << 62);
-    assert_int_equal(msync((void *)((uintptr_t)handle & ~UINT64_C(4095)), 1, MS_ASYNC), -1);
+    assert_true(is_mapped((uintptr_t)&object));
+    assert_false(is_mapped((uintptr_t)handle));
     cbc_handles_free(&handles);
 }
 

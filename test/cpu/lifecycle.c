@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,6 +369,12 @@ static void status_of(pid_t id, const char *key, char *value, size_t size)
         fclose(f);
 }
 
+static bool under_valgrind(void)
+{
+    const char *preload = getenv("LD_PRELOAD");
+    return preload && strstr(preload, "vgpreload");
+}
+
 static void threads_of_an_instance_are_named_block_signals_and_end_with_it(void **state)
 {
     enum {
@@ -384,14 +391,21 @@ static void threads_of_an_instance_are_named_block_signals_and_end_with_it(void 
     const int n_during = threads_now(during, MAX);
     int streams = 0;
     for (int i = 0; i < n_during; i++) {
-        char name[64], blocked[64];
+        char name[64] = "", blocked[64];
         if (is_in(during[i], before, n_before))
             continue;
-        status_of(during[i], "Name:", name, sizeof(name));
+        /* a thread names itself, as soon as it gets a processor */
+        for (int tries = 0; tries < 5000 && strncmp(name, "cb-", 3) != 0; tries++) {
+            usleep(tries ? 1000 : 0);
+            status_of(during[i], "Name:", name, sizeof(name));
+        }
         status_of(during[i], "SigBlk:", blocked, sizeof(blocked));
         assert_memory_equal(name, "cb-", 3);
         streams += !strcmp(name, "cb-stream\n");
-        /* glibc keeps two real-time signals for itself, which nobody can block */
+        /* glibc keeps two real-time signals for itself, which nobody can block; valgrind keeps them
+         * all and tells the masks that it needs */
+        if (under_valgrind())
+            continue;
         assert_int_equal(strtoull(blocked, NULL, 16) | UINT64_C(3) << 31 | 1 << 8 | 1 << 18,
                          UINT64_MAX);
     }
