@@ -143,11 +143,15 @@ static void plane_row(const struct conv2d_plane *x, uint64_t p, struct plane_row
     }
 }
 
+#include "conv2d_walk_tmpl.h"
+
 static bool plane(const struct conv2d_plane *x)
 {
     const struct conv2d_view *v = x->v;
     struct plane_row rows[PLANE_ROWS];
     bool nan = false;
+    if (walks(v))
+        return walk(x);
     for (uint64_t p = x->p0, n; p < x->p1; p += n) {
         uint64_t full = 0;
         for (n = 0; n < PLANE_ROWS && p + n < x->p1; n++) {
