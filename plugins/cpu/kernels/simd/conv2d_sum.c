@@ -18,7 +18,8 @@
 #define TILE_COLUMNS 512u       /* of a block that is not computed in place */
 #define PACK_PANELS  4u         /* that are packed together: a line or two of a row of the filter */
 #define PHASES       4u
-#define FEW_BLOCKS   2u /* to pack panels for each of them */
+#define FEW_BLOCKS   2u    /* to pack panels for each of them */
+#define COVER_STEPS  2048u /* of a sum that has a sheet together with others */
 
 /* Panels j0.. of the groups g0.. */
 struct round {
@@ -28,8 +29,10 @@ struct round {
 struct plan {
     const struct conv2d_set *set;
     struct conv2d_view view;
+    struct conv2d_view cover; /* what the sheet holds: all that this and other phases meet */
     struct conv2d_chunks chunks;
     struct conv2d_blocks blocks;
+    bool covered;       /* there are such */
     bool narrow, aside; /* aside: pixels are computed elsewhere and copied */
     bool packed;        /* by all threads */
     bool direct;        /* the filter is read as it lies */
@@ -71,13 +74,32 @@ static bool shares_x(const struct plan *p)
     return p->narrow && p->chunks.s == 1;
 }
 
+/* What a sheet holds for a chunk. */
+static struct conv2d_chunk cover_of(const struct plan *p, const struct conv2d_chunk *k)
+{
+    struct conv2d_chunk all = *k;
+    if (p->covered) {
+        all.rn = p->cover.y.taps;
+        all.sn = p->cover.x.taps;
+    }
+    return all;
+}
+
+/* The sheet of a block and a chunk; covered sums have one chunk. */
+static struct conv2d_sheet sheet_of(const struct plan *p, const struct conv2d_block *b,
+                                    const struct conv2d_chunk *k)
+{
+    const struct conv2d_chunk all = cover_of(p, k);
+    return conv2d_sheet(&p->cover, b, &all, shares_x(p));
+}
+
 static void plan_blocks(struct plan *p)
 {
     const struct conv2d_view *v = &p->view;
     const struct conv2d_set *set = p->set;
     const struct conv2d_block all = { 0, 1, 0, v->y.out, 0, v->x.out };
     const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, 0);
-    const struct conv2d_sheet t = conv2d_sheet(v, &all, &k, shares_x(p));
+    const struct conv2d_sheet t = sheet_of(p, &all, &k);
     const uint64_t source = k.cn * t.x.count * t.y.count;
     const uint64_t most =
         cpu_caches()->l2 / 2 / sizeof(float) / (source + conv2d_least(v->columns, TILE_COLUMNS));
@@ -95,7 +117,7 @@ static void plan_bytes(struct plan *p)
     const struct conv2d_view *v = &p->view;
     const struct conv2d_block b = conv2d_block(v, &p->blocks, 0);
     const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, 0);
-    const struct conv2d_sheet t = conv2d_sheet(v, &b, &k, shares_x(p));
+    const struct conv2d_sheet t = sheet_of(p, &b, &k);
     const uint64_t columns = conv2d_least(p->panels * p->width, TILE_COLUMNS);
     p->aside = b.nn > 1 || t.x.length != b.qq || v->column != 1 || (b.pp > 1 && v->row != b.qq);
     p->sheet_bytes = bytes_of(k.cn * t.channel + behind(p));
@@ -152,15 +174,22 @@ static void plan_panels(struct plan *p)
     p->steps = v->sources * v->y.taps * v->x.taps;
     if (p->direct)
         p->chunks = conv2d_direct_chunks(v);
+    else if (p->covered)
+        p->chunks = conv2d_chunks(v, COVER_STEPS, 1);
     else
         p->chunks =
             conv2d_chunks(v, !p->narrow && pixels <= JOIN_PIXELS / 4 ? steps / 2 : steps, 1);
 }
 
+/* cover: of all phases, or NULL. */
 static struct plan plan_of(const struct conv2d_set *set, const struct conv2d_view *v,
-                           unsigned threads, uint64_t phases)
+                           unsigned threads, uint64_t phases, const struct conv2d_view *cover)
 {
-    struct plan p = { .set = set, .view = *v, .threads = threads };
+    struct plan p = { .set = set, .view = *v, .cover = *v, .threads = threads };
+    if (cover) {
+        p.covered = true;
+        p.cover = *cover;
+    }
     const double each = (double)v->images * (double)v->y.out * (double)v->x.out;
     p.padded = conv2d_padded(v);
     plan_panels(&p);
@@ -244,8 +273,10 @@ struct job {
     uint64_t piece, pieces; /* panels of a task; pieces of a round */
     uint64_t packs;         /* tasks that pack a group */
     uint64_t tasks;
-    char *panels, *own; /* memory: of all, of each thread */
-    uint64_t own_bytes; /* of one thread */
+    char *panels, *own;   /* memory: of all, of each thread */
+    uint64_t own_bytes;   /* of one thread */
+    uint64_t part, parts; /* of what is fetched for the next task */
+    bool filled;          /* the sheet is there */
 };
 
 /* Where a panel of the round lies. */
@@ -317,17 +348,30 @@ static struct conv2d_fetch next_of(const struct job *job, const struct task *t, 
     const struct conv2d_block block = block_of(job, next);
     const uint64_t tile = p->set->vector * p->set->vectors;
     const uint64_t rows = conv2d_ceil(x->pixels, tile) * (t->j1 - t->j0);
-    fetch.region = conv2d_region(v, group_of(job, next), &block, &k);
+    const struct conv2d_chunk all = cover_of(p, &k);
+    fetch.region = conv2d_region(&p->cover, group_of(job, next), &block, &all);
+    if (job->parts) {
+        const uint64_t first = fetch.region.columns * job->part / job->parts;
+        fetch.region.columns = fetch.region.columns * (job->part + 1) / job->parts - first;
+        fetch.region.p += first * fetch.region.step;
+    }
     const uint64_t line = GEMM_LINE / sizeof(float);
     fetch.lines = conv2d_ceil(fetch.region.columns * conv2d_ceil(fetch.region.length, line),
                               rows * conv2d_ceil(x->steps, CONV2D_FETCH));
     return fetch;
 }
 
+/* The source that an axis meets first, from where its cover begins. */
+static uint64_t first_of(const struct conv2d_axis *a, const struct conv2d_axis *cover)
+{
+    return a->at - a->pad - (cover->at - cover->pad);
+}
+
 /* What the block meets through a chunk, and where each term and the next tile begin in it. */
-static const float *meet(const struct plan *p, const struct task *t, const struct conv2d_chunk *k,
+static const float *meet(const struct job *job, const struct task *t, const struct conv2d_chunk *k,
                          const struct conv2d_sheet *sheet)
 {
+    const struct plan *p = job->plan;
     const struct conv2d_view *v = &p->view;
     const uint64_t steps = conv2d_steps(k);
     const float *from = t->sheet;
@@ -336,9 +380,13 @@ static const float *meet(const struct plan *p, const struct task *t, const struc
         for (uint64_t c = 0; c < steps; c++)
             t->offsets[c] = (uint32_t)(c * v->source_plane);
     } else {
+        const struct conv2d_chunk all = cover_of(p, k);
         conv2d_offsets(v, sheet, k, t->offsets);
-        conv2d_fill(v, t->group, &t->block, k, sheet, t->sheet, p->set->fill);
-        memset(t->sheet + k->cn * sheet->channel, 0, behind(p) * sizeof(*t->sheet));
+        from += first_of(&v->y, &p->cover.y) * sheet->x.length + first_of(&v->x, &p->cover.x);
+        if (!job->filled) {
+            conv2d_fill(&p->cover, t->group, &t->block, &all, sheet, t->sheet, p->set->fill);
+            memset(t->sheet + k->cn * sheet->channel, 0, behind(p) * sizeof(*t->sheet));
+        }
     }
     for (uint64_t i = 0; i < CONV2D_AHEAD; i++)
         t->offsets[steps + i] = t->offsets[i % steps] + p->set->vector * p->set->vectors;
@@ -351,7 +399,7 @@ static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
     const struct plan *p = job->plan;
     const struct conv2d_view *v = &p->view;
     const struct conv2d_chunk k = conv2d_chunk(v, &p->chunks, i);
-    const struct conv2d_sheet sheet = conv2d_sheet(v, &t->block, &k, shares_x(p));
+    const struct conv2d_sheet sheet = sheet_of(p, &t->block, &k);
     struct conv2d_product x = { .pixels = pixels_of(&t->block, &sheet),
                                 .steps = conv2d_steps(&k),
                                 .offsets = t->offsets,
@@ -361,7 +409,7 @@ static bool add_chunk(const struct job *job, struct task *t, uint64_t i)
     x.fetch = &fetch;
     t->length = sheet.x.length;
     t->ld = x.ld = p->aside ? aside_ld(p, x.pixels) : v->plane;
-    x.sheet = meet(p, t, &k, &sheet);
+    x.sheet = meet(job, t, &k, &sheet);
     if (p->direct) {
         const uint64_t j0 = t->j0 * p->width, j1 = conv2d_least(t->j1 * p->width, v->columns);
         const struct conv2d_columns columns = { t->group, j0, j1 - j0, p->width };
@@ -491,7 +539,7 @@ uint64_t conv2d_forward_bytes(const struct conv2d_set *set, const struct cpu_con
                               unsigned threads)
 {
     const struct conv2d_view view = conv2d_view_forward(v);
-    const struct plan p = plan_of(set, &view, threads, 1);
+    const struct plan p = plan_of(set, &view, threads, 1, NULL);
     return plan_total(&p);
 }
 
@@ -499,7 +547,7 @@ void conv2d_forward(const struct conv2d_set *set, const struct cpu_conv2d *v,
                     const struct cpu_work *work)
 {
     const struct conv2d_view view = conv2d_view_forward(v);
-    const struct plan p = plan_of(set, &view, cpu_team_size(work->team), 1);
+    const struct plan p = plan_of(set, &view, cpu_team_size(work->team), 1, NULL);
     sum(&p, work);
 }
 
@@ -569,6 +617,11 @@ static void sum_phases(struct phases *f, const struct cpu_work *work)
         f->jobs[i] = (struct job){
             .plan = p, .round = { 0, p->gn, 0, p->jn }, .panels = memory, .own_bytes = phases_own(f)
         };
+        if (p->covered) {
+            f->jobs[i].part = i;
+            f->jobs[i].parts = f->count;
+            f->jobs[i].filled = i > 0;
+        }
         memory += p->panels_bytes;
         begin_round(&f->jobs[i], work->team);
         tasks = f->jobs[i].tasks > tasks ? f->jobs[i].tasks : tasks;
@@ -579,16 +632,47 @@ static void sum_phases(struct phases *f, const struct cpu_work *work)
     cpu_team_run(work->team, threads, phases_task, f, tasks);
 }
 
+/* Widens an axis to what another one meets, too. */
+static bool cover_axis(struct conv2d_axis *a, const struct conv2d_axis *b)
+{
+    const int64_t first = (int64_t)(a->at - a->pad), other = (int64_t)(b->at - b->pad);
+    const int64_t last = first + (int64_t)a->taps, end = other + (int64_t)b->taps;
+    const int64_t least = first < other ? first : other;
+    a->taps = (uint64_t)((last > end ? last : end) - least);
+    a->at = least < 0 ? 0 : (uint64_t)least;
+    a->pad = least < 0 ? 0 - (uint64_t)least : 0;
+    return a->out == b->out && a->step == 1 && b->step == 1;
+}
+
+/* Whether narrow phases have one sheet together; cover: what it holds. */
+static bool may_be_covered(const struct conv2d_view *views, unsigned count,
+                           struct conv2d_view *cover)
+{
+    if (count < 2 || views[0].columns >= CONV2D_WIDE)
+        return false;
+    *cover = views[0];
+    for (unsigned i = 1; i < count; i++)
+        if (!cover_axis(&cover->y, &views[i].y) || !cover_axis(&cover->x, &views[i].x))
+            return false;
+    return cover->y.taps <= COVER_STEPS / cover->sources / cover->x.taps;
+}
+
 /* Some phases from number `at` on; the number of the next, or 0. */
 static uint64_t next_phases(const struct conv2d_set *set, const struct cpu_conv2d *v, uint64_t at,
                             unsigned threads, struct phases *f)
 {
     const uint64_t columns = conv2d_least(v->stride_w, v->w);
     const uint64_t all = conv2d_least(v->stride_h, v->h) * columns;
-    struct conv2d_view view;
+    struct conv2d_view views[PHASES], cover;
     for (f->count = 0; at < all && f->count < PHASES; at++)
-        if (conv2d_view_backward(v, at / columns, at % columns, &view))
-            f->plans[f->count++] = plan_of(set, &view, threads, conv2d_least(all, PHASES));
+        f->count += conv2d_view_backward(v, at / columns, at % columns, &views[f->count]);
+    const uint64_t phases = conv2d_least(all, PHASES);
+    const bool covered = may_be_covered(views, f->count, &cover);
+    for (unsigned i = 0; i < f->count; i++)
+        f->plans[i] = plan_of(set, &views[i], threads, phases, covered ? &cover : NULL);
+    if (covered && !may_be_together(f))
+        for (unsigned i = 0; i < f->count; i++)
+            f->plans[i] = plan_of(set, &views[i], threads, phases, NULL);
     return at < all ? at : 0;
 }
 
