@@ -27,6 +27,14 @@ static inline f32_m plane_mask(int64_t at, uint64_t n)
 #endif
 }
 
+/* Which of those that so many pixels meet there are. Beyond the last one the source may go on, and
+ * be infinite. */
+static inline f32_m plane_mask_of(const struct conv2d_view *v, int64_t at, uint64_t pixels)
+{
+    const int64_t end = at + (int64_t)pixels;
+    return plane_mask(at, end < 0 ? 0 : conv2d_least((uint64_t)end, v->x.in));
+}
+
 /* What column q of the pixels meets through the first tap of a row. */
 static inline int64_t plane_first(const struct conv2d_view *v, uint64_t q)
 {
@@ -195,9 +203,7 @@ static inline void plane_edge(struct plane_sums *t, uint64_t q, const int rows)
     int64_t at[PLANE_TAPS];
     for (int j = 0; j < PLANE_TAPS; j++) {
         at[j] = plane_first(v, q) + (int64_t)(t->tap[j] * v->x.step);
-        /* beyond the last pixel the source may go on, and be infinite */
-        const int64_t end = at[j] + (int64_t)lanes;
-        meets[j] = plane_mask(at[j], end < 0 ? 0 : conv2d_least((uint64_t)end, v->x.in));
+        meets[j] = plane_mask_of(v, at[j], lanes);
     }
     for (uint64_t p = x->p0; p < x->p1; p++) {
         const f32_t grad = f32_load_mask(x->pixels + p * v->row + q, mask);
@@ -273,6 +279,10 @@ static void plane_taps(const struct conv2d_plane *x, float *sums, uint64_t ld, b
     const struct conv2d_view *v = x->v;
     const uint64_t rows = v->y.taps, taps = v->x.taps;
     uint64_t begin = 0, end;
+    if (walks(v) && v->x.out <= WALK_ROW) {
+        walk_taps(x, sums, ld, add);
+        return;
+    }
     while (begin < v->x.out && !plane_inside(v, begin, 1))
         begin += f32_n;
     for (end = begin; end < v->x.out && plane_inside(v, end, 1);)
