@@ -19,7 +19,8 @@
 #define PACK_PANELS  4u         /* that are packed together: a line or two of a row of the filter */
 #define PHASES       4u
 #define FEW_BLOCKS   2u    /* to pack panels for each of them */
-#define COVER_STEPS  2048u /* of a sum that has a sheet together with others */
+#define COVER_DEPTH  2048u /* channels of sums that have a sheet together */
+#define COVER_STEPS  8192u /* these by all the taps that it has room for */
 
 /* Panels j0.. of the groups g0.. */
 struct round {
@@ -654,7 +655,8 @@ static bool may_be_covered(const struct conv2d_view *views, unsigned count,
     for (unsigned i = 1; i < count; i++)
         if (!cover_axis(&cover->y, &views[i].y) || !cover_axis(&cover->x, &views[i].x))
             return false;
-    return cover->y.taps <= COVER_STEPS / cover->sources / cover->x.taps;
+    return cover->sources <= COVER_DEPTH &&
+           cover->y.taps <= COVER_STEPS / cover->sources / cover->x.taps;
 }
 
 /* Some phases from number `at` on; the number of the next, or 0. */
