@@ -32,7 +32,7 @@ struct worker {
 };
 
 /* The tasks that a thread begins with. */
-struct share {
+struct portion {
     _Alignas(64) atomic_uint_fast64_t next;
     uint64_t end;
 };
@@ -54,7 +54,7 @@ struct cpu_team {
     _Alignas(64) cpu_task_fn run;
     void *ctx;
     unsigned n_shares;
-    struct share shares[];
+    struct portion shares[];
 };
 
 static void pause_briefly(void)
@@ -72,7 +72,7 @@ static void do_tasks(struct cpu_team *team, unsigned thread)
     void *ctx = team->ctx;
     const unsigned n = team->n_shares;
     for (unsigned i = 0; i < n; i++) {
-        struct share *share = &team->shares[(thread + i) % n];
+        struct portion *share = &team->shares[(thread + i) % n];
         for (;;) {
             const uint64_t task = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed);
             if (task >= share->end)

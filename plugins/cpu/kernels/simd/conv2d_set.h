@@ -28,14 +28,17 @@ struct conv2d_fetch {
  * sheet + offsets[t] on, and GEMM_LANES columns, of which only those that exist matter, from
  * panel + t*GEMM_LANES. The sum of each element is one chain of fused multiply-adds. What lies
  * behind the pixels, up to a tile, is read but does not matter. CONV2D_AHEAD offsets behind those
- * of the terms tell where the next tile begins. */
+ * of the terms tell where the next tile begins.
+ *
+ * Direct, the filter is read as it lies: term t of column j is panel[places[t] + j*lane], and what
+ * lies `next` elements behind it is fetched. */
 struct conv2d_product {
     uint64_t pixels, steps;
     unsigned columns; /* at most the set's */
     const float *sheet;
     const uint32_t *offsets;
     const float *panel;
-    const uint32_t *places; /* direct */
+    const uint32_t *places;
     uint64_t lane, next;
     float *c;
     uint64_t ld;

@@ -13,7 +13,7 @@
 #define SMALL_STEPS       (128u * 128 * 128) /* m*n*k up to which nothing is packed */
 #define THREAD_STEPS      1000000u           /* m*n*k that a thread is woken for */
 #define THREAD_READS      100000u            /* the same where all time goes into reading */
-#define BRIEF_STEPS       125000u            /* the same for one that is awake, with 8 lanes */
+#define BRIEF_STEPS       125000u            /* m*n*k for one that is awake; of vectors of 8 */
 #define TASKS_OF_A_THREAD 16u                /* of whole matrices */
 #define B_BYTES           (4u << 20)         /* of packed B */
 #define FETCH_LEAST       24u                /* lines at a time, of what comes next */
